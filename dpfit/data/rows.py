@@ -1,0 +1,38 @@
+"""The common currency of the readers: blocks of rows, as read, before any bound is applied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Consecutive records of one input, in file order, in compressed sparse row form.
+
+    Column indices are sorted and unique within each row. They are *raw*: the index base of a LIBSVM
+    file has not been subtracted yet, because it may only be known once every block was read.
+
+    Attributes
+    ----------
+    indptr : int64 array, shape (n_rows + 1,)
+        Row ``i`` owns the entries ``indptr[i]:indptr[i + 1]``; ``indptr[0] == 0``.
+    indices : int32 array, shape (nnz,)
+        Raw column index of each entry, >= 0.
+    values : float64 array, shape (nnz,)
+        Finite values. Explicit zeros may occur.
+    target : float64 or object array, shape (n_rows,), or None
+        Labels: floats, or ``str`` objects for a textual label column. None when the input has none
+        (allowed in prediction only).
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float64]
+    target: NDArray[np.float64] | NDArray[np.object_] | None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.indptr) - 1
