@@ -1,0 +1,133 @@
+"""Exact Gaussian noise on integers.
+
+For an integer vector G, G + floor(2^s N) = floor(G + 2^s N): the release is a function of the
+continuous Gaussian mechanism, so neighbours with |G(D) - G(D')|_2 <= Delta make it exactly
+(Delta / 2^s)-GDP in any dimension, with no rounding term (exactness.md, section 1; Dong, Roth and
+Su 2022 for GDP).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpfit.privacy.mechanisms.certified_exp import Bounds, gaussian_heights, sqrt_two_pi
+from dpfit.privacy.mechanisms.strip_tables import STRIP_BITS
+from dpfit.privacy.mechanisms.strips import (
+    DEFAULT_BAND,
+    DEFAULT_BLOCK,
+    MAX_SCALE_BITS,
+    MIN_SCALE_BITS,
+    StripSampler,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpfit.privacy.random_bits import RandomWords
+
+_EXPONENT_SHIFT = 2 * STRIP_BITS + 1
+
+
+@dataclass(frozen=True)
+class StandardNormal:
+    """The law N(0, 1) for the strip sampler: g(z) = exp(-z^2 / 2), mass sqrt(2 pi)."""
+
+    def heights(self, precision: int) -> list[Bounds]:
+        """Bounds of g(j h), j = 0, 1, ..., until the lower bound is zero."""
+        return gaussian_heights(STRIP_BITS, precision)
+
+    def tail(self, n_strips: int, height: Bounds) -> int:
+        """Upper bound of sum_{j >= n_strips} g(j h).
+
+        Successive ratios are at most exp(-t), t = (2 n_strips + 1) / 2^13 <= 1, so the sum is at
+        most g / (1 - exp(-t)) <= 2 g / t.
+        """
+        return (height.high << _EXPONENT_SHIFT + 1) // (2 * n_strips + 1) + 1
+
+    def mass(self, precision: int) -> Bounds:
+        """Bounds of sqrt(2 pi)."""
+        return sqrt_two_pi(precision)
+
+    def exponent(self, strip: NDArray[np.int64], place: NDArray[np.float64]) -> NDArray[np.float64]:
+        """h^2 x (2 j + x) / 2."""
+        t = 2.0 * strip
+        t += place
+        t *= place
+        t *= 2.0**-_EXPONENT_SHIFT
+        return t
+
+    def exact_exponent(self, strip: int, place: int, bits: int) -> tuple[int, int]:
+        """h^2 x (2 j + x) / 2 as numerator and shift, x = place / 2^bits."""
+        return place * ((2 * strip << bits) + place), 2 * bits + _EXPONENT_SHIFT
+
+
+class GaussianNoise:
+    """Exact Gaussian noise floor(2^s N), N standard normal.
+
+    Every value is a pure function of (key, step, index): any partition of the coordinates into
+    calls gives the same bits. For that reason a step must be used for one data vector only: the
+    same (key, step, index) added to two vectors cancels in their difference and discloses it.
+    The caller (the Curator) draws each step once; nothing here can check it.
+
+    Draw whole vectors. The time of a single draw depends on its size (values beyond 3.46
+    standard deviations always take the slow path), so no time or count may be released.
+
+    Not thread-safe: each thread needs its own object and its own source of bits.
+
+    Parameters
+    ----------
+    bits : RandomWords
+        Source of bits, normally a ``BitSource``.
+    band : float, keyword-only
+        Acceptance statistics no larger than this are decided exactly. Changes speed only.
+    block : int, keyword-only
+        Values made at a time. Changes speed only.
+    """
+
+    def __init__(
+        self, bits: RandomWords, *, band: float = DEFAULT_BAND, block: int = DEFAULT_BLOCK
+    ) -> None:
+        self._sampler = StripSampler(StandardNormal(), bits, band=band, block=block)
+
+    def integers(
+        self,
+        scale_bits: int,
+        size: int,
+        step: int,
+        *,
+        first: int = 0,
+        out: NDArray[np.int64] | None = None,
+    ) -> NDArray[np.int64]:
+        """Noise floor(2^scale_bits N) of coordinates first .. first + size - 1 of one step.
+
+        Parameters
+        ----------
+        scale_bits : int
+            s, from 6 to 54; the standard deviation is 2^s.
+        size : int
+            Number of coordinates.
+        step : int
+            Noise step, below 2^32; see the class for why it is used once.
+        first : int, keyword-only
+            First coordinate; first + size is at most 2^40.
+        out : array of int64, shape (size,), optional, keyword-only
+            Contiguous array to fill and return. Reuse one for a whole fit: in a fresh array page
+            faults cost more than the noise.
+
+        Returns
+        -------
+        array of int64, shape (size,)
+        """
+        if not MIN_SCALE_BITS <= scale_bits <= MAX_SCALE_BITS:
+            raise ValueError(
+                f"scale_bits {scale_bits} is outside {MIN_SCALE_BITS} .. {MAX_SCALE_BITS}"
+            )
+        if out is None:
+            out = np.empty(size, np.int64)
+        elif out.shape != (size,) or out.dtype != np.int64 or not out.flags.c_contiguous:
+            raise ValueError(f"out must be a contiguous int64 array of {size} values")
+        self._sampler.draw(scale_bits, step, first, out)
+        return out

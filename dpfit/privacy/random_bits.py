@@ -1,0 +1,252 @@
+"""The only module that makes random bits.
+
+Every word is AES-256 of a counter, so it is a pure function of (run key, step, index): the same
+for any block size, any partition of the coordinates and any machine (exactness.md, section 3).
+Nothing here knows what the bits are for; only ``mechanisms/`` turns them into noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers import CipherContext
+    from numpy.typing import NDArray
+
+# Field widths of one AES block; a value that does not fit is refused, so no two draws collide.
+STEP_LIMIT = 1 << 32
+INDEX_LIMIT = 1 << 40
+ROUND_LIMIT = 1 << 16
+VARIABLE_LIMIT = 1 << 8
+WORD_LIMIT = 1 << 8
+
+_BLOCK_BYTES = 16
+_KEY_BYTES = 32
+_AUX_WORDS = 4
+
+
+class RunKey:
+    """The 256-bit key of one run.
+
+    It is born in one process after the ledger's reservation is on disk, lives there only and is
+    never written: it cannot be pickled, copied or used in a forked child. The same (key, step,
+    index) on two different data vectors would cancel the noise exactly, so a crashed or repeated
+    run needs a new key.
+
+    Make one with `from_system` or `from_seed`.
+
+    Attributes
+    ----------
+    reproducible : bool
+        True for a key derived from a seed. Whoever knows the seed can subtract the noise, so
+        such a run is not private.
+    """
+
+    __slots__ = ("_process", "_secret", "reproducible")
+
+    def __init__(self, secret: bytes, *, reproducible: bool) -> None:
+        if len(secret) != _KEY_BYTES:
+            raise ValueError(f"a run key has {_KEY_BYTES} bytes, got {len(secret)}")
+        self._secret = secret
+        self._process = os.getpid()
+        self.reproducible = reproducible
+
+    @classmethod
+    def from_system(cls) -> RunKey:
+        """Fresh key from the operating system's generator."""
+        return cls(os.urandom(_KEY_BYTES), reproducible=False)
+
+    @classmethod
+    def from_seed(cls, seed: int) -> RunKey:
+        """Key that depends on the seed alone: SHA-256 of a domain label and its decimal digits."""
+        digest = hashlib.sha256(b"dpfit run key from seed v1:%d" % seed).digest()
+        return cls(digest, reproducible=True)
+
+    def check_process(self) -> None:
+        """Refuse to serve a forked child, which would repeat its parent's noise."""
+        if os.getpid() != self._process:
+            raise RuntimeError("the run key belongs to another process; a child needs its own key")
+
+    def subkey(self, purpose: str) -> bytes:
+        """Independent 256-bit key for one purpose: HMAC-SHA256(key, purpose)."""
+        self.check_process()
+        return hmac.digest(self._secret, b"dpfit subkey v1:" + purpose.encode(), "sha256")
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        # Pickling, copy.copy and copy.deepcopy all end here.
+        raise TypeError("a run key can be neither pickled nor copied")
+
+    def __repr__(self) -> str:
+        return f"<RunKey reproducible={self.reproducible}>"
+
+
+class WordStream(Protocol):
+    """Consecutive 64-bit words of one step."""
+
+    def take(self, count: int) -> NDArray[np.uint64]:
+        """Next `count` words. The caller may overwrite them; the next call does."""
+
+
+class RandomWords(Protocol):
+    """What a sampler needs of a source of bits; tests put scripted words behind it."""
+
+    def main(self, step: int, first: int) -> WordStream:
+        """Stream of one word for each index `first`, `first` + 1, ... of a step."""
+
+    def aux(
+        self, step: int, index: NDArray[np.int64], rounds: NDArray[np.int64] | int
+    ) -> NDArray[np.uint64]:
+        """Four words for each pair of `index` and `rounds`, shape (len(index), 4)."""
+
+    def deep(self, step: int, index: int, round_: int, variable: int, word: int) -> int:
+        """Further 64-bit word number `word` of one variable of one trial."""
+
+
+class BitSource:
+    """Counter-based random words of one run key.
+
+    Three AES-256 subkeys separate the kinds; within a kind the fields are packed side by side:
+
+    * main: counter mode, counter block = step (64 bits), index // 2 (64 bits);
+    * aux: block cipher over index (64 bits), step (32), round (16), half (16);
+    * deep: block cipher over index (64 bits), step (32), round (16), variable (8), word (8).
+
+    AES with blocks b differs from perfect bits by at most b² / 2^129 (switching lemma): below
+    2^-56 for 2^36 blocks, that is 2^37 noise values a run.
+
+    Not thread-safe: each thread makes its own source from the shared key.
+
+    Parameters
+    ----------
+    key : RunKey
+        Key of this process.
+    """
+
+    def __init__(self, key: RunKey) -> None:
+        self._key = key
+        self._main_key = key.subkey("main")
+        self._aux = _block_cipher(key.subkey("aux"))
+        self._deep = _block_cipher(key.subkey("deep"))
+        self._scratch = _Scratch()
+
+    def main(self, step: int, first: int) -> WordStream:
+        """Stream of one word for each index `first`, `first` + 1, ... of a step.
+
+        Streams of one source share a buffer, so finish with one before taking from another.
+        """
+        self._key.check_process()
+        _check("step", step, STEP_LIMIT)
+        _check("index", first, INDEX_LIMIT)
+        return _CounterStream(self._key, self._main_key, self._scratch, step, first)
+
+    def aux(
+        self, step: int, index: NDArray[np.int64], rounds: NDArray[np.int64] | int
+    ) -> NDArray[np.uint64]:
+        """Four words for each pair of `index` and `rounds`, shape (len(index), 4)."""
+        self._key.check_process()
+        _check("step", step, STEP_LIMIT)
+        if not len(index):
+            return np.empty((0, _AUX_WORDS), np.uint64)
+        _check_range("index", index, INDEX_LIMIT)
+        _check_range("round", np.asarray(rounds), ROUND_LIMIT)
+        blocks = np.empty((len(index), 2, 2), "<u8")
+        fields = np.asarray(rounds).astype(np.uint64) << np.uint64(16) | np.uint64(step << 32)
+        blocks[:, 0, 0] = blocks[:, 1, 0] = index
+        blocks[:, 0, 1] = fields
+        blocks[:, 1, 1] = fields | np.uint64(1)
+        cipher_text = bytearray(blocks.nbytes + _BLOCK_BYTES - 1)
+        self._aux.update_into(blocks.data.cast("B"), cipher_text)
+        words = _native(np.frombuffer(cipher_text, np.uint64, _AUX_WORDS * len(index)))
+        return words.reshape(-1, _AUX_WORDS)
+
+    def deep(self, step: int, index: int, round_: int, variable: int, word: int) -> int:
+        """Further 64-bit word number `word` of one variable of one trial."""
+        self._key.check_process()
+        _check("step", step, STEP_LIMIT)
+        _check("index", index, INDEX_LIMIT)
+        _check("round", round_, ROUND_LIMIT)
+        _check("variable", variable, VARIABLE_LIMIT)
+        _check("word", word, WORD_LIMIT)
+        fields = step << 32 | round_ << 16 | variable << 8 | word
+        block = (fields << 64 | index).to_bytes(_BLOCK_BYTES, "little")
+        return int.from_bytes(self._deep.update(block)[:8], "little")
+
+
+class _Scratch:
+    """Buffers every stream of a source writes into, so a block costs no allocation."""
+
+    def __init__(self) -> None:
+        self.zeros = memoryview(b"")
+        self.cipher_text = bytearray()
+        self.view = memoryview(self.cipher_text)
+        self.words = np.empty(0, np.uint64)
+
+    def reserve(self, count: int) -> None:
+        """Make room for `count` words; update_into wants a spare block less one byte."""
+        if count <= len(self.words):
+            return
+        self.zeros = memoryview(bytes(8 * count))
+        self.cipher_text = bytearray(8 * count + _BLOCK_BYTES - 1)
+        self.view = memoryview(self.cipher_text)
+        self.words = np.frombuffer(self.cipher_text, np.uint64, count)
+
+
+class _CounterStream:
+    """Key stream of AES-256-CTR from one word of one step onwards."""
+
+    def __init__(
+        self, key: RunKey, main_key: bytes, scratch: _Scratch, step: int, first: int
+    ) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        counter = (step << 64 | first // 2).to_bytes(_BLOCK_BYTES, "big")
+        self._key = key
+        self._scratch = scratch
+        self._next = first
+        self._cipher = Cipher(algorithms.AES(main_key), modes.CTR(counter)).encryptor()
+        if first % 2:
+            self._cipher.update(bytes(8))
+
+    def take(self, count: int) -> NDArray[np.uint64]:
+        """Next `count` words. The caller may overwrite them; the next call does."""
+        self._key.check_process()
+        self._next += count
+        # The 64-bit block counter must never carry into the step.
+        _check("last index", self._next - 1, INDEX_LIMIT)
+        scratch = self._scratch
+        scratch.reserve(count)
+        n_bytes = 8 * count
+        self._cipher.update_into(
+            scratch.zeros[:n_bytes], scratch.view[: n_bytes + _BLOCK_BYTES - 1]
+        )
+        return _native(scratch.words[:count])
+
+
+def _block_cipher(key: bytes) -> CipherContext:
+    # Imported late: the accountant and the help text must not pay for OpenSSL.
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    # A block cipher over distinct counters is the textbook pseudorandom function; no data is
+    # encrypted here, which is where this mode would be wrong.
+    return Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+
+
+def _native(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Little-endian words in the machine's own order, so seeded runs agree on every machine."""
+    return words if sys.byteorder == "little" else words.byteswap(inplace=True)
+
+
+def _check(name: str, value: int, limit: int) -> None:
+    if not 0 <= value < limit:
+        raise ValueError(f"{name} {value} is outside 0 .. {limit - 1}")
+
+
+def _check_range(name: str, values: NDArray[np.int64], limit: int) -> None:
+    _check(name, int(values.min()), limit)
+    _check(name, int(values.max()), limit)
