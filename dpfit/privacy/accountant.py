@@ -1,0 +1,187 @@
+"""The cost of events, added exactly and converted to (epsilon, delta) rounding against us.
+
+A handler returns the cost of ONE application; :func:`compose` alone multiplies by the count and
+adds. (A widely used accountant lets each handler multiply, and one forgets: a hundred selections
+are then charged as one.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpfit.privacy import conversion
+from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.events import (
+    BoundedRangeEvent,
+    Event,
+    GaussianEvent,
+    NonPrivateEvent,
+    PureEvent,
+    ZcdpEvent,
+)
+
+_KINDS = (GaussianEvent, ZcdpEvent, PureEvent, BoundedRangeEvent, NonPrivateEvent)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Upper bounds on what was spent, in the currencies that add up under adaptive composition.
+
+    None means that the releases have no finite bound in that currency. ``Cost()`` is no cost.
+
+    Attributes
+    ----------
+    gaussian : Fraction or None
+        Squared mu of Gaussian differential privacy (Dong, Roth and Su, 2022, corollary 3.3).
+    rho : Fraction or None
+        Zero-concentrated differential privacy (Bun and Steinke, 2016, lemma 1.7). Known whenever
+        one of the others is.
+    pure : Fraction or None
+        Epsilon of pure differential privacy.
+    infinite : bool
+        Nothing is protected; the other fields are None.
+    """
+
+    gaussian: Fraction | None = Fraction(0)
+    rho: Fraction | None = Fraction(0)
+    pure: Fraction | None = Fraction(0)
+    infinite: bool = False
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            _add(self.gaussian, other.gaussian),
+            _add(self.rho, other.rho),
+            _add(self.pure, other.pure),
+            self.infinite or other.infinite,
+        )
+
+    def __mul__(self, count: int) -> Cost:
+        if type(count) is not int or count < 1:
+            raise ValueError(f"a cost is multiplied by an integer >= 1, not {count!r}")
+        return Cost(
+            _times(self.gaussian, count),
+            _times(self.rho, count),
+            _times(self.pure, count),
+            self.infinite,
+        )
+
+    __rmul__ = __mul__
+
+    def mu(self) -> float:
+        """Return mu of Gaussian differential privacy, rounded up; infinity when not known."""
+        return math.inf if self.gaussian is None else conversion.sqrt_up(self.gaussian)
+
+    def rho_bound(self) -> float:
+        """Return rho of zero-concentrated differential privacy, rounded up."""
+        return math.inf if self.rho is None else conversion.round_up(self.rho)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest certified epsilon at ``delta``, rounded up.
+
+        Each currency bounds the whole, so the least of them is a bound. A Gaussian-only cost is
+        exact: its curve is the privacy profile itself.
+        """
+        if not 0.0 <= delta < 1.0:
+            raise ValueError(f"delta must lie in [0, 1), not {delta!r}")
+        if self.infinite:
+            return math.inf
+        bounds = [math.inf]
+        if self.pure is not None:
+            bounds.append(conversion.round_up(self.pure))
+        if self.gaussian is not None:
+            bounds.append(conversion.gaussian_epsilon(self.mu(), delta))
+        if self._needs_rho():
+            bounds.append(conversion.zcdp_epsilon(self.rho_bound(), delta))
+        return min(bounds)
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest certified delta at ``epsilon`` >= 0, rounded up."""
+        if not 0.0 <= epsilon < math.inf:
+            raise ValueError(f"epsilon must be finite and >= 0, not {epsilon!r}")
+        if self.infinite:
+            return 1.0
+        bounds = [1.0]
+        if self.pure is not None and Fraction(epsilon) >= self.pure:
+            bounds.append(0.0)
+        if self.gaussian is not None:
+            bounds.append(conversion.gaussian_delta(self.mu(), epsilon))
+        if self._needs_rho():
+            bounds.append(conversion.zcdp_delta(self.rho_bound(), epsilon))
+        return min(bounds)
+
+    def _needs_rho(self) -> bool:
+        # mu-Gaussian implies mu^2/2-zCDP, so rho can only help when it is below that.
+        if self.rho is None or self.gaussian is None:
+            return self.rho is not None
+        return 2 * self.rho < self.gaussian
+
+
+NOTHING = Cost()
+INFINITE = Cost(None, None, None, infinite=True)
+
+
+def compose(events: Iterable[Event], adjacency: Adjacency) -> Cost:
+    """Return the cost of all ``events`` together, each charged ``count`` times.
+
+    Holds for adaptive choice of the later events within declared bounds (Gaussian: exactness.md
+    section 7; the fixed sums here are the caps, not realised amounts).
+
+    Raises
+    ------
+    TypeError
+        For an event of a kind this accountant does not know.
+    """
+    total = NOTHING
+    for event in events:
+        total = total + cost_of_one(event, adjacency) * event.count
+    return total
+
+
+def cost_of_one(event: Event, adjacency: Adjacency) -> Cost:
+    """Return the cost of one application of ``event``; its count is the caller's affair."""
+    if type(event) not in _KINDS:
+        raise TypeError(f"unknown kind of event: {type(event).__name__}")
+    if isinstance(event, GaussianEvent):
+        return _gaussian(event, adjacency)
+    if isinstance(event, ZcdpEvent):
+        return Cost(gaussian=None, rho=event.rho.under(adjacency), pure=None)
+    if isinstance(event, PureEvent):
+        return _pure(event, adjacency)
+    if isinstance(event, BoundedRangeEvent):
+        return _bounded_range(event, adjacency)
+    return INFINITE
+
+
+def _gaussian(event: GaussianEvent, adjacency: Adjacency) -> Cost:
+    squared_mu = Fraction(event.squared_sensitivity.under(adjacency), event.scale**2)
+    return Cost(gaussian=squared_mu, rho=squared_mu / 2, pure=None)
+
+
+def _pure(event: PureEvent, adjacency: Adjacency) -> Cost:
+    # epsilon^2/2-zCDP (Bun and Steinke, 2016, proposition 1.4); the log-odds of any event move by
+    # at most 2 epsilon.
+    epsilon = event.epsilon.under(adjacency)
+    return Cost(gaussian=_squared_mu(2 * epsilon), rho=epsilon**2 / 2, pure=epsilon)
+
+
+def _bounded_range(event: BoundedRangeEvent, adjacency: Adjacency) -> Cost:
+    # eta^2/8-zCDP (Cesar and Rogers, ALT 2021, lemma 3.4); a range of eta around 1 also bounds the
+    # log ratio itself by eta, and the log-odds of any event by eta.
+    eta = event.eta.under(adjacency)
+    return Cost(gaussian=_squared_mu(eta), rho=eta**2 / 8, pure=eta)
+
+
+def _squared_mu(log_odds: Fraction) -> Fraction | None:
+    mu = conversion.randomized_response_mu(conversion.round_up(log_odds))
+    return Fraction(mu) ** 2 if math.isfinite(mu) else None
+
+
+def _add(left: Fraction | None, right: Fraction | None) -> Fraction | None:
+    return None if left is None or right is None else left + right
+
+
+def _times(value: Fraction | None, count: int) -> Fraction | None:
+    return None if value is None else value * count

@@ -1,0 +1,45 @@
+"""The neighbouring relation a guarantee speaks about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Adjacency(StrEnum):
+    """Which two data sets must be hard to tell apart.
+
+    Attributes
+    ----------
+    REPLACE_ONE
+        One record is exchanged for another; the number of records is public. The definition of the
+        papers behind the algorithms, and the default.
+    ADD_REMOVE
+        One record is replaced by the zero record (zero-out semantics); the number of records is
+        still public. A replacement is two of these, so a sum of bounded vectors has exactly half
+        the sensitivity.
+    """
+
+    REPLACE_ONE = "replace-one"
+    ADD_REMOVE = "add-remove"
+
+
+@dataclass(frozen=True)
+class PerAdjacency(Generic[T]):
+    """One number under each neighbouring relation.
+
+    Attributes
+    ----------
+    replace_one, add_remove : T
+        The number under the relation of that name.
+    """
+
+    replace_one: T
+    add_remove: T
+
+    def under(self, adjacency: Adjacency) -> T:
+        """Return the number under ``adjacency``."""
+        return self.replace_one if adjacency is Adjacency.REPLACE_ONE else self.add_remove

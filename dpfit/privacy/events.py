@@ -1,0 +1,306 @@
+"""What was released, said completely enough that anyone can recompute the privacy cost.
+
+An event is a frozen value. Its fields never change their meaning: a new kind of release gets a new
+class. Reading a ledger builds events from a fixed table of names; nothing named in a file is ever
+imported. Unknown kinds are refused here and by the accountant.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, TypeVar, final
+
+from dpfit.privacy.adjacency import Adjacency, PerAdjacency
+
+T = TypeVar("T")
+
+JsonValue = str | int | dict[str, "str | int"]
+"""What the fields of a serialised event are made of."""
+
+_FRACTION = re.compile(r"(0|[1-9][0-9]{0,3999})/([1-9][0-9]{0,3999})", re.ASCII)
+_LABEL_LIMIT = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Base of all events: something done ``count`` times, each time at the same cost.
+
+    Attributes
+    ----------
+    label : str
+        What was released, for the reader of a ledger ("gradient", "column screen").
+    count : int
+        How many times, >= 1.
+    """
+
+    mechanism: ClassVar[str]
+    label: str
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        _check_label(self.label)
+        _check_positive_int("count", self.count)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return the event as a JSON object; :func:`event_from_json` is the inverse."""
+        return {"mechanism": self.mechanism, "label": self.label, "count": self.count}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GaussianEvent(Event):
+    """Release of an integer vector plus Gaussian noise rounded to integers.
+
+    One application costs mu^2 = squared_sensitivity / scale^2 exactly (post-processing of the true
+    Gaussian mechanism, exactness.md section 3).
+
+    Attributes
+    ----------
+    squared_sensitivity : PerAdjacency[int]
+        Exact squared l2 sensitivity, in squared integer units, >= 1.
+    scale : int
+        Standard deviation of the noise in the same units, >= 1.
+    """
+
+    mechanism: ClassVar[str] = "gaussian"
+    squared_sensitivity: PerAdjacency[int]
+    scale: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_positive_int("scale", self.scale)
+        for adjacency in Adjacency:
+            value = _pair("squared_sensitivity", self.squared_sensitivity).under(adjacency)
+            _check_positive_int(f"squared_sensitivity ({adjacency})", value)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        pair = self.squared_sensitivity
+        return super().to_json() | {
+            "squared_sensitivity": {str(adj): pair.under(adj) for adj in Adjacency},
+            "scale": self.scale,
+        }
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ZcdpEvent(Event):
+    """A release known only to be rho-zero-concentrated differentially private.
+
+    Attributes
+    ----------
+    rho : PerAdjacency[Fraction]
+        Cost of one application, > 0.
+    """
+
+    mechanism: ClassVar[str] = "zcdp"
+    rho: PerAdjacency[Fraction]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_fractions("rho", self.rho)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        return super().to_json() | {"rho": _fractions_to_json(self.rho)}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PureEvent(Event):
+    """A release known only to be epsilon-differentially private (Laplace noise, for instance).
+
+    Attributes
+    ----------
+    epsilon : PerAdjacency[Fraction]
+        Cost of one application, > 0.
+    """
+
+    mechanism: ClassVar[str] = "pure"
+    epsilon: PerAdjacency[Fraction]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_fractions("epsilon", self.epsilon)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        return super().to_json() | {"epsilon": _fractions_to_json(self.epsilon)}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BoundedRangeEvent(Event):
+    """A release whose log-likelihood ratio varies by at most eta over its outputs.
+
+    The exponential mechanism, equivalently the largest score after Gumbel noise (Durfee and Rogers,
+    NeurIPS 2019). A one-shot selection of k columns is ``count = k`` of these.
+
+    Attributes
+    ----------
+    eta : PerAdjacency[Fraction]
+        Range of one application, > 0: twice the score sensitivity over the Gumbel scale.
+    """
+
+    mechanism: ClassVar[str] = "bounded-range"
+    eta: PerAdjacency[Fraction]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_fractions("eta", self.eta)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        return super().to_json() | {"eta": _fractions_to_json(self.eta)}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NonPrivateEvent(Event):
+    """A release without protection: a run without noise, or with noise anyone can recompute."""
+
+    mechanism: ClassVar[str] = "non-private"
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def event_from_json(value: object) -> Event:
+    """Build an event from its JSON object.
+
+    Raises
+    ------
+    ValueError
+        For an unknown mechanism, a missing or unknown key, or a value of the wrong type or range.
+    """
+    if not isinstance(value, dict):
+        raise ValueError(f"an event must be a JSON object, not {_kind(value)}")
+    fields: dict[object, object] = dict(value)
+    mechanism = fields.pop("mechanism", None)
+    if mechanism == GaussianEvent.mechanism:
+        return _read_gaussian(fields)
+    if mechanism == ZcdpEvent.mechanism:
+        label, count, rho = _read_fractions(fields, "rho")
+        return ZcdpEvent(label=label, count=count, rho=rho)
+    if mechanism == PureEvent.mechanism:
+        label, count, epsilon = _read_fractions(fields, "epsilon")
+        return PureEvent(label=label, count=count, epsilon=epsilon)
+    if mechanism == BoundedRangeEvent.mechanism:
+        label, count, eta = _read_fractions(fields, "eta")
+        return BoundedRangeEvent(label=label, count=count, eta=eta)
+    if mechanism == NonPrivateEvent.mechanism:
+        _check_keys(fields, {"label", "count"})
+        return NonPrivateEvent(label=_text(fields, "label"), count=_integer(fields, "count"))
+    raise ValueError(f"unknown mechanism {mechanism!r:.100}")
+
+
+def _read_gaussian(fields: dict[object, object]) -> GaussianEvent:
+    _check_keys(fields, {"label", "count", "squared_sensitivity", "scale"})
+    pair = _pair_fields(fields, "squared_sensitivity")
+    return GaussianEvent(
+        label=_text(fields, "label"),
+        count=_integer(fields, "count"),
+        squared_sensitivity=PerAdjacency(
+            replace_one=_integer(pair, Adjacency.REPLACE_ONE.value),
+            add_remove=_integer(pair, Adjacency.ADD_REMOVE.value),
+        ),
+        scale=_integer(fields, "scale"),
+    )
+
+
+def _read_fractions(
+    fields: dict[object, object], key: str
+) -> tuple[str, int, PerAdjacency[Fraction]]:
+    _check_keys(fields, {"label", "count", key})
+    pair = _pair_fields(fields, key)
+    numbers = PerAdjacency(
+        replace_one=_fraction(pair, Adjacency.REPLACE_ONE.value),
+        add_remove=_fraction(pair, Adjacency.ADD_REMOVE.value),
+    )
+    return _text(fields, "label"), _integer(fields, "count"), numbers
+
+
+def _pair_fields(fields: dict[object, object], key: str) -> dict[object, object]:
+    value = fields[key]
+    if not isinstance(value, dict):
+        raise ValueError(f"{key} must be an object with one number per adjacency")
+    pair: dict[object, object] = dict(value)
+    _check_keys(pair, {adjacency.value for adjacency in Adjacency})
+    return pair
+
+
+def _check_keys(fields: dict[object, object], expected: set[str]) -> None:
+    missing = sorted(expected - fields.keys())
+    unknown = sorted(str(key) for key in fields if key not in expected)
+    if missing:
+        raise ValueError(f"missing key: {', '.join(missing)}")
+    if unknown:
+        raise ValueError(f"unknown key: {', '.join(unknown):.200}")
+
+
+def _integer(fields: dict[object, object], key: str) -> int:
+    value = fields[key]
+    # bool is a subclass of int, and JSON's 2.0 is not an integer anyone should sum exactly.
+    if type(value) is not int:
+        raise ValueError(f"{key} must be an integer, not {_kind(value)}")
+    return value
+
+
+def _text(fields: dict[object, object], key: str) -> str:
+    value = fields[key]
+    if not isinstance(value, str):
+        raise ValueError(f"{key} must be a string, not {_kind(value)}")
+    return value
+
+
+def _fraction(fields: dict[object, object], key: str) -> Fraction:
+    text = _text(fields, key)
+    match = _FRACTION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{key} must be a fraction written 'p/q', not {text!r:.100}")
+    value = Fraction(int(match[1]), int(match[2]))
+    if _fraction_text(value) != text:
+        raise ValueError(f"{key} must be a fraction in lowest terms, not {text!r:.100}")
+    return value
+
+
+# --- checks and writing --------------------------------------------------------------------------
+
+
+def _check_label(label: str) -> None:
+    if not isinstance(label, str) or not label or len(label) > _LABEL_LIMIT:
+        raise ValueError(f"label must be a text of 1 to {_LABEL_LIMIT} characters")
+    if not label.isprintable():  # a ledger is shown on terminals
+        raise ValueError("label must not contain control characters")
+
+
+def _check_positive_int(name: str, value: int) -> None:
+    if type(value) is not int:
+        raise ValueError(f"{name} must be an integer, not {_kind(value)}")
+    if value < 1:
+        raise ValueError(f"{name} must be >= 1, not {value}")
+
+
+def _check_fractions(name: str, pair: PerAdjacency[Fraction]) -> None:
+    for adjacency in Adjacency:
+        value = _pair(name, pair).under(adjacency)
+        if not isinstance(value, Fraction):
+            raise ValueError(f"{name} ({adjacency}) must be a Fraction, not {_kind(value)}")
+        if value <= 0:
+            raise ValueError(f"{name} ({adjacency}) must be positive, not {value}")
+
+
+def _pair(name: str, pair: PerAdjacency[T]) -> PerAdjacency[T]:
+    if not isinstance(pair, PerAdjacency):
+        raise ValueError(f"{name} must give one number per adjacency, not {_kind(pair)}")
+    return pair
+
+
+def _fractions_to_json(pair: PerAdjacency[Fraction]) -> dict[str, str | int]:
+    return {str(adjacency): _fraction_text(pair.under(adjacency)) for adjacency in Adjacency}
+
+
+def _fraction_text(value: Fraction) -> str:
+    return f"{value.numerator}/{value.denominator}"
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
