@@ -1,0 +1,178 @@
+"""The integer design in memory, held by columns: the two products an iteration needs.
+
+By columns, the gradient is a gather per column and the margins of a sparse point touch only its
+support; measured against row storage and compiled row loops, it is the fastest layout here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+from dpfit.data.rows import RowBlock
+from dpfit.design.fixed_point import quantise
+from dpfit.design.grid import Grid
+
+Integers: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class IntegerPoint:
+    """A point of the model space on its own public grid.
+
+    Attributes
+    ----------
+    support : int64 array
+        Sorted columns with a non-zero coefficient.
+    values : int64 array
+        Their integers.
+    intercept : int
+        The integer of the intercept column's coefficient.
+    """
+
+    support: Integers
+    values: Integers
+    intercept: int
+
+
+@dataclass
+class DesignBuilder:
+    """Collects blocks of rows, quantised as they come, and makes the design of them.
+
+    Attributes
+    ----------
+    grid : Grid
+        The public record map.
+    """
+
+    grid: Grid
+    _columns: list[NDArray[np.int32]] = field(default_factory=list)
+    _values: list[NDArray[np.int32]] = field(default_factory=list)
+    _lengths: list[Integers] = field(default_factory=list)
+
+    def add(self, block: RowBlock) -> None:
+        self._values.append(quantise(block, self.grid).astype(np.int32))  # |xq| <= 2^20
+        self._columns.append(block.indices)
+        self._lengths.append(np.diff(block.indptr))
+
+    @property
+    def n_rows(self) -> int:
+        return sum(map(len, self._lengths))
+
+    def column_range(self) -> tuple[int, int]:
+        """Smallest and largest raw column index; ``(0, -1)`` when there is no entry."""
+        filled = [columns for columns in self._columns if len(columns)]
+        if not filled:
+            return 0, -1
+        return min(int(c.min()) for c in filled), max(int(c.max()) for c in filled)
+
+    def build(self, n_features: int, *, grid: Grid, index_base: int, threads: int) -> LocalDesign:
+        """The design; the builder is empty afterwards.
+
+        Parameters
+        ----------
+        n_features : int
+            Public number of columns, d.
+        grid : Grid
+            The grid to end on, as fine as the builder's or coarser. Dropping low bits truncates
+            toward zero, so every norm bound holds on the coarser grid too.
+        index_base : int
+            What a raw index of the first column is: 0 or 1.
+        threads : int
+            Threads for the products.
+        """
+        lengths = np.concatenate([np.zeros(1, np.int64), *self._lengths])
+        n_rows = len(lengths) - 1
+        columns = np.concatenate([np.zeros(0, np.int32), *self._columns])
+        self._columns.clear()
+        if index_base:
+            columns -= np.int32(index_base)
+        values = np.concatenate([np.zeros(0, np.int32), *self._values])
+        self._values.clear()
+        coarser = 1 << (self.grid.bits - grid.bits)
+        if coarser > 1:
+            values = np.sign(values) * (np.abs(values) // np.int32(coarser))
+        rows = csr_array((values, columns, np.cumsum(lengths)), shape=(n_rows, n_features))
+        by_column = rows.tocsc()
+        return LocalDesign(by_column.astype(np.int64), grid.intercept_integer, threads)
+
+
+class LocalDesign:
+    """An integer design of shape (n, d) with an implied intercept column.
+
+    Parameters
+    ----------
+    by_column : csc_array of int64, shape (n, d)
+        The quantised rows.
+    intercept_integer : int
+        The integer in the intercept column, 0 for none.
+    threads : int
+        Products run over that many blocks of columns; the result does not depend on it.
+    """
+
+    def __init__(self, by_column: csc_array, intercept_integer: int, threads: int) -> None:
+        self._by_column = by_column
+        self._intercept = intercept_integer
+        self._blocks = _column_blocks(by_column, threads)
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    @property
+    def n_rows(self) -> int:
+        return int(self._by_column.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self._by_column.shape[1])
+
+    def margins(self, point: IntegerPoint) -> Integers:
+        """``Xq theta_q + b theta0_q``, exact modulo 2^64, shape (n,)."""
+        if 4 * len(point.support) < self.n_features:
+            product = self._by_column[:, point.support] @ point.values
+        else:
+            dense = np.zeros(self.n_features, np.int64)
+            dense[point.support] = point.values
+            product = self._by_column @ dense
+        return np.asarray(product + np.int64(self._intercept * point.intercept))
+
+    def gradient(self, residuals: Integers) -> Integers:
+        """``(Xq, b)^T rq``, exact modulo 2^64, shape (d + 1,); the intercept's sum comes last."""
+        total = np.empty(self.n_features + 1, np.int64)
+        total[-1] = self._intercept * residuals.sum()
+        run = self._pool.map if self._pool else map
+        list(run(lambda block: block.add_gradient(residuals, total), self._blocks))
+        return total
+
+
+@dataclass(frozen=True)
+class _ColumnBlock:
+    first: int
+    transposed: csr_array
+
+    def add_gradient(self, residuals: Integers, total: Integers) -> None:
+        total[self.first : self.first + self.transposed.shape[0]] = self.transposed @ residuals
+
+
+def _column_blocks(matrix: csc_array, threads: int) -> Sequence[_ColumnBlock]:
+    """Views of consecutive columns with about equally many entries."""
+    n_rows, n_columns = matrix.shape
+    cuts = np.searchsorted(matrix.indptr, np.linspace(0, matrix.nnz, threads + 1)[1:-1])
+    edges = np.unique(np.concatenate([[0], cuts, [n_columns]]))
+    blocks = []
+    for first, last in zip(edges[:-1], edges[1:], strict=True):
+        start, stop = matrix.indptr[first], matrix.indptr[last]
+        part = csr_array(
+            (
+                matrix.data[start:stop],
+                matrix.indices[start:stop],
+                matrix.indptr[first : last + 1] - start,
+            ),
+            shape=(last - first, n_rows),
+        )
+        blocks.append(_ColumnBlock(int(first), part))
+    return blocks

@@ -1,0 +1,119 @@
+"""Whole files or none: write beside the target, flush, rename, flush the folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+
+from dpfit.errors import StorageError
+
+
+def write_atomically(path: str, data: bytes, *, overwrite: bool) -> None:
+    """Write ``data`` to ``path`` so that a reader, or a crash, never sees half of it.
+
+    A link is followed, the mode of a file that is replaced is kept, and a new file gets the mode
+    that the user's umask asks for.
+
+    Parameters
+    ----------
+    path : str
+        Target file. A device or pipe (``/dev/null``) is written directly.
+    data : bytes
+        The whole content.
+    overwrite : bool
+        Whether an existing file may be replaced.
+
+    Raises
+    ------
+    StorageError
+        The file exists and may not be replaced, or the system refused to write.
+    """
+    try:
+        _write(os.path.realpath(path), data, overwrite=overwrite)
+    except FileExistsError:
+        raise StorageError(f"{path}: exists", hint="give --force to replace it") from None
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written: {_reason(error)}") from None
+
+
+def check_writable(path: str, *, overwrite: bool) -> None:
+    """Refuse a target that could not be written later, before any work or budget is spent.
+
+    Raises
+    ------
+    StorageError
+        The file exists and may not be replaced, or its folder takes no new file.
+    """
+    target = os.path.realpath(path)
+    if os.path.isdir(target):
+        raise StorageError(f"{path}: is a folder, not a file")
+    if _is_special(target):
+        return
+    if os.path.exists(target) and not overwrite:
+        raise StorageError(f"{path}: exists", hint="give --force to replace it")
+    try:
+        with _temporary_beside(target):
+            pass
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written: {_reason(error)}") from None
+
+
+def _write(target: str, data: bytes, *, overwrite: bool) -> None:
+    if _is_special(target):
+        with open(target, "wb") as stream:
+            stream.write(data)
+        return
+    with _temporary_beside(target) as (descriptor, temporary):
+        with os.fdopen(os.dup(descriptor), "wb") as stream:
+            stream.write(data)
+        os.fchmod(descriptor, _mode_for(target))
+        os.fsync(descriptor)
+        if overwrite:
+            os.replace(temporary, target)
+        else:  # a hard link fails when the name is taken, where a rename would replace it
+            os.link(temporary, target)
+    _flush_folder(os.path.dirname(target))
+
+
+@contextlib.contextmanager
+def _temporary_beside(target: str) -> Iterator[tuple[int, str]]:
+    folder, name = os.path.split(target)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:100]}.", suffix=".tmp", dir=folder)
+    try:
+        yield descriptor, temporary
+    finally:
+        os.close(descriptor)
+        with contextlib.suppress(FileNotFoundError):  # renamed away
+            os.unlink(temporary)
+
+
+def _is_special(target: str) -> bool:
+    try:
+        mode = os.stat(target).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _mode_for(target: str) -> int:
+    try:
+        return stat.S_IMODE(os.stat(target).st_mode)
+    except FileNotFoundError:
+        umask = os.umask(0)
+        os.umask(umask)
+        return 0o666 & ~umask
+
+
+def _flush_folder(folder: str) -> None:
+    descriptor = os.open(folder or ".", os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()

@@ -1,0 +1,145 @@
+"""The ledger file: charge first, release afterwards, never two writers at once.
+
+Order of events in a run: :meth:`Ledger.check` (before any data is read), :meth:`Ledger.reserve`
+(on disk before the noise key exists), then the release, then :meth:`Ledger.close`. A crash in
+between leaves the charge spent.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from dpfit.errors import PrivacyError, StorageError
+from dpfit.files.atomic import write_atomically
+from dpfit.files.lock import locked
+from dpfit.privacy.accountant import compose
+from dpfit.privacy.events import Event
+from dpfit.privacy.ledger_document import Cap, Json, LedgerDocument, parse_ledger
+
+_LARGEST_FILE = 1 << 30  # a ledger of a million runs; more is not ours
+
+
+class Ledger:
+    """A ledger on disk, shared by every process that knows its path.
+
+    Parameters
+    ----------
+    path : str
+        The file; it need not exist.
+    lock_timeout : float
+        Seconds to wait for another process that is writing.
+    """
+
+    def __init__(self, path: str, *, lock_timeout: float) -> None:
+        self.path = path
+        self._lock_timeout = lock_timeout
+
+    def read(self) -> LedgerDocument:
+        """The verified document; an empty one if the file does not exist.
+
+        Raises
+        ------
+        StorageError
+            The file cannot be read.
+        PrivacyError
+            The file is damaged.
+        """
+        try:
+            if os.path.getsize(self.path) > _LARGEST_FILE:
+                raise PrivacyError(f"{self.path}: damaged ledger: larger than a ledger can be")
+            with open(self.path, "rb") as stream:
+                return parse_ledger(stream.read(), self.path)
+        except FileNotFoundError:
+            return LedgerDocument()
+        except OSError as error:
+            reason = (error.strerror or "refused").lower()
+            raise StorageError(f"{self.path}: cannot be read: {reason}") from None
+
+    def create(self, cap: Cap) -> LedgerDocument:
+        """Start a ledger with a cap.
+
+        Raises
+        ------
+        StorageError
+            The file exists: a cap belongs to the first line of the chain and is not changed.
+        """
+        document = LedgerDocument(cap)
+        with locked(self.path, timeout=self._lock_timeout):
+            if os.path.exists(self.path):
+                raise StorageError(
+                    f"{self.path}: exists, and the cap of a ledger cannot be changed",
+                    hint="start a new ledger file for a new cap",
+                )
+            write_atomically(self.path, document.to_bytes(), overwrite=False)
+        return document
+
+    def check(self, events: Sequence[Event]) -> None:
+        """Refuse, without writing, a charge that the cap does not allow."""
+        _refuse_beyond_cap(self.read(), events, self.path)
+
+    def reserve(self, events: Sequence[Event], description: Mapping[str, object]) -> Json:
+        """Charge a run: on disk when this returns.
+
+        Parameters
+        ----------
+        events : sequence of Event
+            Everything the run may release.
+        description : mapping
+            Data set name, algorithm, public facts and settings, as JSON values.
+
+        Returns
+        -------
+        mapping
+            The entry as written.
+
+        Raises
+        ------
+        PrivacyError
+            The cap does not allow it, or the ledger is damaged.
+        LockBusyError, StorageError
+            The file could not be locked, read or written.
+        """
+        with locked(self.path, timeout=self._lock_timeout):
+            document = self.read()
+            _refuse_beyond_cap(document, events, self.path)
+            document = document.append(
+                {
+                    "kind": "reserved",
+                    "run": uuid.uuid4().hex,
+                    "time": _now(),
+                    "events": [event.to_json() for event in events],
+                    **description,
+                }
+            )
+            write_atomically(self.path, document.to_bytes(), overwrite=True)
+        return document.entries[-1]
+
+    def close(self, run: str, outcome: str, **detail: str) -> None:
+        """Append how a run ended, ``released`` or ``aborted``. The charge does not change."""
+        with locked(self.path, timeout=self._lock_timeout):
+            document = self.read().append(
+                {"kind": outcome, "run": run, "time": _now(), **detail}
+            )
+            write_atomically(self.path, document.to_bytes(), overwrite=True)
+
+
+def _refuse_beyond_cap(document: LedgerDocument, events: Sequence[Event], path: str) -> None:
+    cap = document.cap
+    if cap is None:
+        return
+    spent = document.cost(cap.adjacency)
+    after = (spent + compose(events, cap.adjacency)).epsilon(cap.delta)
+    if after > cap.epsilon:
+        raise PrivacyError(
+            f"{path}: the budget does not allow this run: epsilon would be {after:.4g} "
+            f"at delta {cap.delta:g}, the cap is {cap.epsilon:g}, "
+            f"{spent.epsilon(cap.delta):.4g} is spent",
+            hint="ask for a smaller epsilon; `dpfit budget LEDGER` shows what is left",
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,228 @@
+"""From blocks of rows to private records: the one place where public facts are read off the data.
+
+What it reads off is listed as *assumed*; what the user declared is enforced instead. Nothing else
+about the data leaves this module, except inside a :class:`PrivateRecords` that only the Curator
+opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfit.data.rows import RowBlock
+from dpfit.design.grid import Grid, grid_bits
+from dpfit.design.local import DesignBuilder, LocalDesign
+from dpfit.errors import DataError, PrivacyError, UsageError
+from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
+
+Floats: TypeAlias = NDArray[np.float64]
+Label: TypeAlias = float | str
+Target: TypeAlias = NDArray[np.float64] | NDArray[np.object_]
+
+_MOST_LABELS: Final = 2
+
+
+@dataclass(frozen=True)
+class DeclaredFacts:
+    """What the user declared about the data; None means: not declared.
+
+    Attributes
+    ----------
+    n_rows, n_features : int or None
+        Shape of the data.
+    index_base : int or None
+        Number of the first column in the file, 0 or 1.
+    labels : tuple of two labels, or None
+        The label set; the second is the positive class.
+    target_range : (float, float) or None
+        Bounds of a real target.
+    """
+
+    n_rows: int | None = None
+    n_features: int | None = None
+    index_base: int | None = None
+    labels: tuple[Label, Label] | None = None
+    target_range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class PrivateRecords:
+    """Records on the integer grid with targets in [0, 1]; for the Curator alone."""
+
+    design: LocalDesign
+    target: Floats
+    grid: Grid
+
+
+class RecordCollector:
+    """Takes blocks as they are read and ends with private records and public facts.
+
+    Parameters
+    ----------
+    grid : Grid
+        The record map at its finest; coarsened when the number of records asks for it.
+    declared : DeclaredFacts
+        What the user said.
+    facts : PublicFacts
+        Grows by what was declared or assumed here; refuses assumptions in a strict run.
+    source : str
+        What to call the input in messages.
+    """
+
+    def __init__(
+        self, grid: Grid, declared: DeclaredFacts, facts: PublicFacts, source: str
+    ) -> None:
+        self._builder = DesignBuilder(grid)
+        self._declared = declared
+        self._facts = facts
+        self._source = source
+        self._targets: list[Target] = []
+
+    def collect(self, blocks: Iterable[RowBlock]) -> None:
+        """Quantise every block; its floats are not kept."""
+        for block in blocks:
+            self._builder.add(block)
+            if block.target is None:
+                raise DataError("holds no target", path=self._source)
+            self._targets.append(block.target)
+
+    def settle_shape(self, adjacency: Adjacency, *, named_features: int | None) -> None:
+        """Fix the public shape and the numbering of the columns.
+
+        Parameters
+        ----------
+        adjacency : Adjacency
+            Under replace-one the number of rows is public and must be what was declared.
+        named_features : int or None
+            Number of features when the format names its columns, which then start at 0.
+        """
+        self._settle_rows(adjacency)
+        lowest, highest = self._builder.column_range()
+        if named_features is not None:
+            self.index_base = 0
+            self._settle_features(named_features)
+            return
+        said = self._declared.index_base
+        has_zero = lowest == 0 and highest >= 0
+        self.index_base = (0 if has_zero else 1) if said is None else said
+        origin = Origin.ASSUMED if said is None else Origin.DECLARED
+        self._add("index_base", self.index_base, origin, "--index-base")
+        self._settle_features(highest + 1 - self.index_base)
+
+    def _settle_rows(self, adjacency: Adjacency) -> None:
+        found, said = self._builder.n_rows, self._declared.n_rows
+        if said is not None and said != found and adjacency is Adjacency.REPLACE_ONE:
+            raise DataError(
+                "does not hold the declared number of records",
+                path=self._source,
+                hint="correct --n-rows, or use --adjacency add-remove, where it is only a divisor",
+            )
+        self._declare_or_assume("rows", said, found, "--n-rows")
+
+    def _settle_features(self, found: int) -> None:
+        said = self._declared.n_features
+        if said is None and found < 1:
+            raise DataError("has no column with an entry", path=self._source)
+        if said is not None and found > said:
+            raise DataError("has a column beyond the declared --n-features", path=self._source)
+        self._declare_or_assume("features", said, found, "--n-features")
+
+    def _declare_or_assume(self, name: str, said: int | None, found: int, option: str) -> None:
+        if said is None:
+            self._add(name, found, Origin.ASSUMED, option)
+        else:
+            self._add(name, said, Origin.DECLARED, option)
+
+    def infer_loss(self) -> str:
+        """``logistic`` when the target has two values, ``squared`` otherwise."""
+        if self._declared.labels is not None:
+            return "logistic"
+        if self._declared.target_range is not None:
+            return "squared"
+        two = len(self._distinct_labels(_MOST_LABELS + 1)) <= _MOST_LABELS
+        return "logistic" if two else "squared"
+
+    def binary_target(self, positive: Label | None) -> Floats:
+        """Targets as 0 and 1; declares or assumes the label set.
+
+        Parameters
+        ----------
+        positive : label or None
+            The positive class, where the user named it; the larger label otherwise.
+        """
+        if self._declared.labels is not None:
+            labels, origin = list(self._declared.labels), Origin.DECLARED
+        else:
+            labels, origin = self._distinct_labels(_MOST_LABELS + 1), Origin.ASSUMED
+        if len(labels) != _MOST_LABELS:
+            raise DataError(
+                "its target does not have exactly two values",
+                path=self._source,
+                hint="declare them with --labels, or choose --loss squared for a real target",
+            )
+        if positive is not None:
+            if positive not in labels:
+                raise UsageError("--positive-label is not one of the two labels")
+            labels = [label for label in labels if label != positive] + [positive]
+        self._facts.add(PublicFact("labels", list(labels), origin, "--labels"))
+        return np.concatenate([self._codes(target, labels) for target in self._targets])
+
+    def _codes(self, target: Target, labels: Sequence[Label]) -> Floats:
+        is_positive = np.asarray(target == labels[1])
+        if not np.all(is_positive | (target == labels[0])):
+            raise DataError("has a label that is not one of the two declared", path=self._source)
+        return is_positive.astype(np.float64)
+
+    def real_target(self) -> Floats:
+        """Targets clipped to their public range and mapped to [0, 1]."""
+        if any(target.dtype == object for target in self._targets):
+            raise DataError(
+                "its target is text, not a number",
+                path=self._source,
+                hint="choose --loss logistic for two textual labels",
+            )
+        y = np.concatenate(self._targets).astype(np.float64)
+        if self._declared.target_range is not None:
+            low, high = self._declared.target_range
+            origin = Origin.DECLARED
+        else:
+            low, high, origin = float(y.min()), float(y.max()), Origin.ASSUMED
+            if low == high:
+                raise PrivacyError(
+                    "the range of the target cannot be assumed: all targets are equal",
+                    hint="declare it with --target-range LOW HIGH",
+                )
+        self._facts.add(PublicFact("target_range", [low, high], origin, "--target-range"))
+        return np.fmin(np.fmax((y - low) / (high - low), 0.0), 1.0)
+
+    def _distinct_labels(self, enough: int) -> list[Label]:
+        found: set[Label] = set()
+        for target in self._targets:
+            found.update(np.unique(target).tolist())
+            if len(found) >= enough:
+                break
+        if any(isinstance(label, str) for label in found):
+            return sorted(map(str, found))
+        return sorted(found)
+
+    def build(self, target: Floats, threads: int) -> PrivateRecords:
+        """The records, on a grid as fine as the public number of rows allows."""
+        n_rows = self._facts["rows"].value
+        n_features = self._facts["features"].value
+        assert isinstance(n_rows, int)
+        assert isinstance(n_features, int)
+        row_bits, _ = grid_bits(n_rows)
+        grid = replace(self._builder.grid, bits=row_bits)
+        design = self._builder.build(
+            n_features, grid=grid, index_base=self.index_base, threads=threads
+        )
+        return PrivateRecords(design, target, grid)
+
+    def _add(self, name: str, value: int, origin: Origin, option: str) -> None:
+        self._facts.add(PublicFact(name, value, origin, option))
