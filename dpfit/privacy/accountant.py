@@ -161,17 +161,17 @@ def _gaussian(event: GaussianEvent, adjacency: Adjacency) -> Cost:
 
 
 def _pure(event: PureEvent, adjacency: Adjacency) -> Cost:
-    # epsilon^2/2-zCDP (Bun and Steinke, 2016, proposition 1.4); the log-odds of any event move by
-    # at most 2 epsilon.
+    # epsilon^2/2-zCDP (Bun and Steinke, 2016, proposition 1.4), and epsilon-zCDP because no Renyi
+    # divergence exceeds epsilon; the log-odds of any event move by at most 2 epsilon.
     epsilon = event.epsilon.under(adjacency)
-    return Cost(gaussian=_squared_mu(2 * epsilon), rho=epsilon**2 / 2, pure=epsilon)
+    return Cost(gaussian=_squared_mu(2 * epsilon), rho=min(epsilon**2 / 2, epsilon), pure=epsilon)
 
 
 def _bounded_range(event: BoundedRangeEvent, adjacency: Adjacency) -> Cost:
-    # eta^2/8-zCDP (Cesar and Rogers, ALT 2021, lemma 3.4); a range of eta around 1 also bounds the
-    # log ratio itself by eta, and the log-odds of any event by eta.
+    # eta^2/8-zCDP (Cesar and Rogers, ALT 2021); the log ratio has both signs, so a range of eta
+    # bounds it by eta, and the log-odds of any event move by at most eta.
     eta = event.eta.under(adjacency)
-    return Cost(gaussian=_squared_mu(eta), rho=eta**2 / 8, pure=eta)
+    return Cost(gaussian=_squared_mu(eta), rho=min(eta**2 / 8, eta), pure=eta)
 
 
 def _squared_mu(log_odds: Fraction) -> Fraction | None:

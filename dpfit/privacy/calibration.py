@@ -67,14 +67,15 @@ class Budget:
         _check_range("eps", given[0], _EPSILON_RANGE)
         if delta is None:
             raise UsageError("Gaussian noise needs --delta beside --eps", hint=_DELTA_HINT)
-        return Budget(epsilon=epsilon, delta=delta, report_delta=delta)
+        return Budget(epsilon=given[0], delta=delta, report_delta=delta)
 
     @cached_property
     def squared_mu(self) -> Fraction:
         """Total mu^2 that Gaussian releases may spend, rounded down, exact from then on.
 
-        Any Gaussian-only cost with ``cost.gaussian <= squared_mu`` keeps the request. Uses the exact
-        curve for (epsilon, delta), mu^2 = 2 rho for zCDP (Bun and Steinke, 2016, lemma 2.4).
+        Any Gaussian-only cost with ``cost.gaussian <= squared_mu`` keeps the request. Uses the
+        exact curve for (epsilon, delta) and mu^2 = 2 rho for zCDP (Bun and Steinke, 2016,
+        proposition 1.6).
         """
         if self.mu is not None:
             return Fraction(self.mu) ** 2
