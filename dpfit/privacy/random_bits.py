@@ -100,9 +100,12 @@ class RandomWords(Protocol):
         """Stream of one word for each index `first`, `first` + 1, ... of a step."""
 
     def aux(
-        self, step: int, index: NDArray[np.int64], rounds: NDArray[np.int64] | int
+        self, step: int, index: NDArray[np.int64], round_: int, n_rounds: int
     ) -> NDArray[np.uint64]:
-        """Four words for each pair of `index` and `rounds`, shape (len(index), 4)."""
+        """Four words for `n_rounds` rounds of each index, shape (len(index) * n_rounds, 4).
+
+        Row i * n_rounds + k belongs to index[i] and round `round_` + k.
+        """
 
     def deep(self, step: int, index: int, round_: int, variable: int, word: int) -> int:
         """Further 64-bit word number `word` of one variable of one trial."""
@@ -146,24 +149,25 @@ class BitSource:
         return _CounterStream(self._key, self._main_key, self._scratch, step, first)
 
     def aux(
-        self, step: int, index: NDArray[np.int64], rounds: NDArray[np.int64] | int
+        self, step: int, index: NDArray[np.int64], round_: int, n_rounds: int
     ) -> NDArray[np.uint64]:
-        """Four words for each pair of `index` and `rounds`, shape (len(index), 4)."""
+        """Four words for `n_rounds` rounds of each index, shape (len(index) * n_rounds, 4).
+
+        Row i * n_rounds + k belongs to index[i] and round `round_` + k.
+        """
         self._key.check_process()
         _check("step", step, STEP_LIMIT)
-        if not len(index):
-            return np.empty((0, _AUX_WORDS), np.uint64)
-        _check_range("index", index, INDEX_LIMIT)
-        _check_range("round", np.asarray(rounds), ROUND_LIMIT)
-        blocks = np.empty((len(index), 2, 2), "<u8")
-        fields = np.asarray(rounds).astype(np.uint64) << np.uint64(16) | np.uint64(step << 32)
-        blocks[:, 0, 0] = blocks[:, 1, 0] = index
-        blocks[:, 0, 1] = fields
-        blocks[:, 1, 1] = fields | np.uint64(1)
+        _check("round", round_, ROUND_LIMIT)
+        _check("last round", round_ + n_rounds - 1, ROUND_LIMIT)
+        _check("index", int(index.min()), INDEX_LIMIT)
+        _check("index", int(index.max()), INDEX_LIMIT)
+        blocks = np.empty((len(index), n_rounds, 2, 2), "<u8")
+        blocks[..., 0] = index[:, None, None]
+        blocks[..., 1] = _aux_fields(step, round_, n_rounds)
         cipher_text = bytearray(blocks.nbytes + _BLOCK_BYTES - 1)
         self._aux.update_into(blocks.data.cast("B"), cipher_text)
-        words = _native(np.frombuffer(cipher_text, np.uint64, _AUX_WORDS * len(index)))
-        return words.reshape(-1, _AUX_WORDS)
+        words = np.frombuffer(cipher_text, np.uint64, blocks.size)
+        return _native(words).reshape(-1, _AUX_WORDS)
 
     def deep(self, step: int, index: int, round_: int, variable: int, word: int) -> int:
         """Further 64-bit word number `word` of one variable of one trial."""
@@ -237,6 +241,14 @@ def _block_cipher(key: bytes) -> CipherContext:
     return Cipher(algorithms.AES(key), modes.ECB()).encryptor()
 
 
+def _aux_fields(step: int, round_: int, n_rounds: int) -> NDArray[np.uint64]:
+    """Second half of the aux counter, shape (n_rounds, 2): step, round and block of the pair."""
+    fields = np.arange(2 * n_rounds, dtype=np.uint64).reshape(n_rounds, 2)
+    # 2 k + half becomes k << 16 | half.
+    fields = (fields >> np.uint64(1) << np.uint64(16)) | (fields & np.uint64(1))
+    return fields + np.uint64(step << 32 | round_ << 16)
+
+
 def _native(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Little-endian words in the machine's own order, so seeded runs agree on every machine."""
     return words if sys.byteorder == "little" else words.byteswap(inplace=True)
@@ -245,8 +257,3 @@ def _native(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _check(name: str, value: int, limit: int) -> None:
     if not 0 <= value < limit:
         raise ValueError(f"{name} {value} is outside 0 .. {limit - 1}")
-
-
-def _check_range(name: str, values: NDArray[np.int64], limit: int) -> None:
-    _check(name, int(values.min()), limit)
-    _check(name, int(values.max()), limit)

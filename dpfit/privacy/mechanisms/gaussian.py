@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dpfit.privacy.random_bits import RandomWords
 
 _EXPONENT_SHIFT = 2 * STRIP_BITS + 1
+_EXPONENT_UNIT = 2.0**-_EXPONENT_SHIFT
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,9 @@ class StandardNormal:
 
     def exponent(self, strip: NDArray[np.int64], place: NDArray[np.float64]) -> NDArray[np.float64]:
         """h^2 x (2 j + x) / 2."""
-        t = 2.0 * strip
-        t += place
+        t = place + 2 * strip
         t *= place
-        t *= 2.0**-_EXPONENT_SHIFT
+        t *= _EXPONENT_UNIT
         return t
 
     def exact_exponent(self, strip: int, place: int, bits: int) -> tuple[int, int]:

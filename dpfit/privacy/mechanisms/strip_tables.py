@@ -15,6 +15,7 @@ Only `StripLaw` knows the law; a further one (Laplace: g = exp(-z)) needs nothin
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
@@ -35,10 +36,11 @@ STRIP_LIMIT = 2048
 
 _TABLE_PRECISIONS = (160, 256, 512)
 _GUIDE_BITS = 14
+_GUIDE_SHIFT = np.uint64(WORD_BITS - _GUIDE_BITS)
 _CROWDED = -1
 
 
-class StripLaw(Protocol):
+class StripLaw(Hashable, Protocol):
     """A symmetric density g / mass that decreases on the half line.
 
     Implementations are hashable values: tables are built once for each.
@@ -181,9 +183,9 @@ class StripTables:
 
     def propose(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Number of thresholds <= each word; three look-ups instead of a binary search."""
-        strip = np.take(self.guide, (words >> np.uint64(WORD_BITS - _GUIDE_BITS)).view(np.int64))
-        crowded = np.flatnonzero(strip < 0)
-        strip += words >= np.take(self.thresholds, strip, mode="clip")
+        strip = self.guide.take((words >> _GUIDE_SHIFT).view(np.int64))
+        crowded = (strip < 0).nonzero()[0]
+        strip += words >= self.thresholds.take(strip, mode="clip")
         if len(crowded):
             strip[crowded] = np.searchsorted(self.thresholds, words[crowded], side="right")
         return strip

@@ -9,6 +9,7 @@ function of the bits, whatever the band, the block size or the machine's arithme
 
 from __future__ import annotations
 
+from math import factorial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -36,11 +37,15 @@ DEFAULT_BAND: Final = 2.0**-40
 # Words and index of a block together stay in the second-level cache.
 DEFAULT_BLOCK: Final = 1 << 15
 
-# Trials judged together: enough to hide the cost of a numpy call.
-_SLOW_BATCH: Final = 4096
-_FEW_TRIALS: Final = 512
+# Slow indices and trials judged together: enough to hide the cost of a numpy call.
+_SLOW_BATCH: Final = 8192
+_FEW_TRIALS: Final = 1024
+_MOST_ROUNDS: Final = 16
 _DEEP_WORDS: Final = 3
 _DECISION_GUARD: Final = 64
+# (-1)^n / n! from n = 10 down to 0.
+_TAYLOR: Final = [(-1.0) ** n / factorial(n) for n in range(10, -1, -1)]
+_CELL_SHIFT: Final = np.uint64(WORD_BITS - CELL_BITS)
 _PROPOSAL, _PLACE, _LEVEL = range(3)
 
 
@@ -115,12 +120,12 @@ class StripSampler:
         """
         cells = self._cells[: len(words)]
         is_slow = self._is_slow[: len(words)]
-        np.right_shift(words, np.uint64(WORD_BITS - CELL_BITS), out=cells.view(np.uint64))
-        np.take(self._starts, cells, out=out, mode="clip")
+        np.right_shift(words, _CELL_SHIFT, out=cells.view(np.uint64))
+        self._starts.take(cells, out=out, mode="clip")
         np.bitwise_and(words, np.uint64((1 << self._place_bits) - 1), out=words)
         np.add(out, words.view(np.int64), out=out)
         np.greater_equal(cells, self._tables.n_fast, out=is_slow)
-        return np.flatnonzero(is_slow)
+        return is_slow.nonzero()[0]
 
     def _finish(
         self, step: int, first: int, waiting: list[NDArray[np.int64]], out: NDArray[np.int64]
@@ -150,68 +155,79 @@ class Remainder:
     def draw(self, place_bits: int, step: int, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """Values floor(2^s X) of these indices, given that each fell in the remainder."""
         out = np.empty(len(index), np.int64)
-        open_ = np.arange(len(index))
+        waiting = np.arange(len(index))
         round_ = 0
-        while len(open_):
-            # A few stragglers try several rounds at once; the first accepted one counts.
-            n_rounds = max(1, _FEW_TRIALS // len(open_)) if len(open_) < _FEW_TRIALS else 1
-            values, accepted = self._try(place_bits, step, index[open_], round_, n_rounds)
-            done = accepted.any(axis=1)
-            chosen = accepted.argmax(axis=1)[done]
-            out[open_[done]] = values[np.flatnonzero(done), chosen]
-            open_ = open_[~done]
+        while len(waiting):
+            # Few indices try several rounds at once; the first accepted one counts.
+            n_rounds = min(1 + _FEW_TRIALS // len(waiting), _MOST_ROUNDS)
+            batch = _Batch(self._bits, step, index[waiting], round_, n_rounds)
+            strip = self._propose(batch)
+            accepted = self._judge(batch, strip).reshape(-1, n_rounds)
+            rows = accepted.any(axis=1).nonzero()[0]
+            trials = rows * n_rounds + accepted.argmax(axis=1)[rows]
+            out[waiting[rows]] = batch.values(trials, strip, place_bits)
+            waiting = np.delete(waiting, rows)
             round_ += n_rounds
         return out
 
-    def _try(
-        self, place_bits: int, step: int, index: NDArray[np.int64], round_: int, n_rounds: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Values and verdicts of `n_rounds` trials of each index, shape (len(index), n_rounds)."""
-        trials = np.repeat(index, n_rounds)
-        rounds = np.tile(np.arange(round_, round_ + n_rounds), len(index))
-        words = self._bits.aux(step, trials, rounds)
-        strip = self._propose(step, trials, rounds, words)
-        accepted = self._judge(step, trials, rounds, words, strip)
-        # Two shifts because a shift by 64 (no place bits) is undefined.
-        place = words[:, 1] >> np.uint64(1) >> np.uint64(WORD_BITS - 1 - place_bits)
-        values = (strip << place_bits) + place.view(np.int64)
-        # floor(-y) = -floor(y) - 1 = ~floor(y) unless y is an integer, an event of probability 0.
-        values ^= -(words[:, 3] & np.uint64(1)).view(np.int64)
-        shape = (len(index), n_rounds)
-        return values.reshape(shape), accepted.reshape(shape)
-
-    def _propose(
-        self,
-        step: int,
-        trials: NDArray[np.int64],
-        rounds: NDArray[np.int64],
-        words: NDArray[np.uint64],
-    ) -> NDArray[np.int64]:
+    def _propose(self, batch: _Batch) -> NDArray[np.int64]:
         """Strips of the proposal; a word equal to a threshold is settled by further bits."""
-        proposal = words[:, 0]
+        proposal = batch.proposal
         strip = self._tables.propose(proposal)
-        tied = np.take(self._tables.below, strip) == proposal
-        for i in np.flatnonzero(tied):
-            trial = _Trial(self._bits, step, int(trials[i]), int(rounds[i]))
-            strip[i] = locate_strip(self._law, self._tables, trial, int(proposal[i]))
+        tied = self._tables.below.take(strip) == proposal
+        for i in _where(tied):
+            strip[i] = locate_strip(self._law, self._tables, batch.trial(i), int(proposal[i]))
         return strip
 
-    def _judge(
-        self,
-        step: int,
-        trials: NDArray[np.int64],
-        rounds: NDArray[np.int64],
-        words: NDArray[np.uint64],
-        strip: NDArray[np.int64],
-    ) -> NDArray[np.bool_]:
+    def _judge(self, batch: _Batch, strip: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Accepted trials; a statistic inside the band is settled by certified bounds."""
-        statistic = accept_statistic(self._law, self._tables, strip, words[:, 1], words[:, 2])
+        statistic = accept_statistic(self._law, self._tables, strip, batch.place, batch.level)
         accepted: NDArray[np.bool_] = statistic > 0.0
-        for i in np.flatnonzero(np.abs(statistic) <= self._band):
-            trial = _Trial(self._bits, step, int(trials[i]), int(rounds[i]))
-            place, level = int(words[i, 1]), int(words[i, 2])
-            accepted[i] = accepts(self._law, self._tables, trial, int(strip[i]), place, level)
+        for i in _where(np.abs(statistic) <= self._band):
+            place, level = int(batch.place[i]), int(batch.level[i])
+            accepted[i] = accepts(
+                self._law, self._tables, batch.trial(i), int(strip[i]), place, level
+            )
         return accepted
+
+
+class _Batch:
+    """The words of `n_rounds` trials for each of some indices, trial after trial."""
+
+    def __init__(
+        self,
+        bits: RandomWords,
+        step: int,
+        index: NDArray[np.int64],
+        round_: int,
+        n_rounds: int,
+    ) -> None:
+        self._bits = bits
+        self._step = step
+        self._index = index
+        self._round = round_
+        self._n_rounds = n_rounds
+        words = bits.aux(step, index, round_, n_rounds)
+        self.proposal = words[:, 0]
+        self.place = words[:, 1]
+        self.level = words[:, 2]
+        self._sign = words[:, 3]
+
+    def trial(self, i: int) -> Trial:
+        """Further bits of trial number `i`."""
+        row, turn = divmod(i, self._n_rounds)
+        return Trial(self._bits, self._step, int(self._index[row]), self._round + turn)
+
+    def values(
+        self, trials: NDArray[np.int64], strip: NDArray[np.int64], place_bits: int
+    ) -> NDArray[np.int64]:
+        """floor(2^s X) of accepted trials: strip number, then place bits, then the sign."""
+        # Two shifts because a shift by 64 (no place bits) is undefined.
+        place = self.place[trials] >> 1 >> (WORD_BITS - 1 - place_bits)
+        values = (strip[trials] << place_bits) + place.view(np.int64)
+        # floor(-y) = -floor(y) - 1 = ~floor(y) unless y is an integer, an event of probability 0.
+        values ^= -(self._sign[trials] & 1).view(np.int64)
+        return values
 
 
 def accept_statistic(
@@ -222,7 +238,7 @@ def accept_statistic(
     level: NDArray[np.uint64],
 ) -> NDArray[np.float64]:
     """(E - a_j) - v (1 - a_j) in double precision from the top 53 bits of x and v."""
-    shoulder = np.take(tables.shoulder, strip)
+    shoulder = tables.shoulder.take(strip)
     ratio = exp_neg_float(law.exponent(strip, _unit_float(place)))
     ratio -= shoulder
     np.subtract(1.0, shoulder, out=shoulder)
@@ -232,26 +248,33 @@ def accept_statistic(
 
 
 def exp_neg_float(t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """exp(-t) for 0 <= t <= 0.2 by the Taylor polynomial of degree 10 in Horner form.
+    """exp(-t) for 0 <= t <= 0.34 by the Taylor polynomial of degree 10 in Horner form.
 
-    Truncation t^11 / 11! is below 2^-50; IEEE products and sums only, so no libm is trusted.
+    IEEE products and sums only, so no libm is trusted. The truncation t^11 / 11! is below 2^-54
+    for t <= 0.16, which covers every strip the thresholds name, and below 2^-42 for the strips
+    only a tie at the top threshold can reach: both under the band.
     """
-    total = np.full_like(t, 1.0)
-    for degree in range(10, 0, -1):
+    total = _TAYLOR[0] * t
+    for coefficient in _TAYLOR[1:-1]:
+        total += coefficient
         total *= t
-        total *= -1.0 / degree
-        total += 1.0
+    total += _TAYLOR[-1]
     return total
+
+
+def _where(mask: NDArray[np.bool_]) -> list[int]:
+    positions: list[int] = mask.nonzero()[0].tolist()
+    return positions
 
 
 def _unit_float(words: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Top 53 bits of each word as a fraction in [0, 1), exactly."""
-    fraction = (words >> np.uint64(11)).astype(np.float64)
+    fraction = (words >> 11).astype(np.float64)
     fraction *= 2.0**-53
     return fraction
 
 
-class _Trial:
+class Trial:
     """One trial's supply of further bits."""
 
     def __init__(self, bits: RandomWords, step: int, index: int, round_: int) -> None:
@@ -265,7 +288,7 @@ class _Trial:
         return value << WORD_BITS | self._bits.deep(*self._address, variable, word)
 
 
-def locate_strip(law: StripLaw, tables: StripTables, trial: _Trial, proposal: int) -> int:
+def locate_strip(law: StripLaw, tables: StripTables, trial: Trial, proposal: int) -> int:
     """Strip of a proposal whose first word equals a threshold."""
     bits, word = WORD_BITS, 0
     while True:
@@ -278,7 +301,7 @@ def locate_strip(law: StripLaw, tables: StripTables, trial: _Trial, proposal: in
 
 
 def accepts(
-    law: StripLaw, tables: StripTables, trial: _Trial, strip: int, place: int, level: int
+    law: StripLaw, tables: StripTables, trial: Trial, strip: int, place: int, level: int
 ) -> bool:
     """Verdict on a trial whose float statistic is too small to trust."""
     bits, word = WORD_BITS, 0
