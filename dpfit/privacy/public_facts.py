@@ -75,6 +75,13 @@ class PublicFacts:
     def __getitem__(self, name: str) -> PublicFact:
         return self._facts[name]
 
+    def integer(self, name: str) -> int:
+        """The value of a fact that is a whole number."""
+        value = self._facts[name].value
+        if not isinstance(value, int):
+            raise TypeError(f"the public fact {name} is no whole number")
+        return value
+
     def assumed(self) -> list[PublicFact]:
         return [fact for fact in self._facts.values() if fact.origin is Origin.ASSUMED]
 

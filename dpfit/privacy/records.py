@@ -8,14 +8,14 @@ opens.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.data.rows import RowBlock
-from dpfit.design.grid import Grid, grid_bits
+from dpfit.design.grid import Grid
 from dpfit.design.local import DesignBuilder, LocalDesign
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.privacy.adjacency import Adjacency
@@ -57,7 +57,6 @@ class PrivateRecords:
 
     design: LocalDesign
     target: Floats
-    grid: Grid
 
 
 class RecordCollector:
@@ -211,18 +210,15 @@ class RecordCollector:
             return sorted(map(str, found))
         return sorted(found)
 
-    def build(self, target: Floats, threads: int) -> PrivateRecords:
-        """The records, on a grid as fine as the public number of rows allows."""
-        n_rows = self._facts["rows"].value
-        n_features = self._facts["features"].value
-        assert isinstance(n_rows, int)
-        assert isinstance(n_features, int)
-        row_bits, _ = grid_bits(n_rows)
-        grid = replace(self._builder.grid, bits=row_bits)
+    def build(self, target: Floats, grid: Grid, threads: int) -> PrivateRecords:
+        """The records on ``grid``, which is as fine as the collector's or coarser."""
         design = self._builder.build(
-            n_features, grid=grid, index_base=self.index_base, threads=threads
+            self._facts.integer("features"),
+            grid=grid,
+            index_base=self.index_base,
+            threads=threads,
         )
-        return PrivateRecords(design, target, grid)
+        return PrivateRecords(design, target)
 
     def _add(self, name: str, value: int, origin: Origin, option: str) -> None:
         self._facts.add(PublicFact(name, value, origin, option))

@@ -1,0 +1,216 @@
+"""The model file of a sparse linear model: one JSON document that any program can read.
+
+``coefficients.indices`` counts columns as the input did (from ``features.index_base``); a row is
+first mapped by ``row_map``, then its score is ``intercept + sum_j values_j x_j``. ``dpfit-model``
+documents hold no clock and no statistic that was not released, and reading one runs no code.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfit.errors import DataError, StorageError
+
+SCHEMA: Final = "dpfit-model/1"
+LARGEST_FEATURE_COUNT: Final = 2**31 - 1
+
+Json: TypeAlias = Mapping[str, object]
+Label: TypeAlias = float | str
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """A fitted sparse linear model.
+
+    Attributes
+    ----------
+    provenance : mapping
+        Program version, algorithm, settings, public facts and ledger entry, as JSON values.
+    private : bool
+        False for a run without noise or with a seed.
+    loss : str
+        ``logistic`` or ``squared``.
+    classes : tuple of two labels, or None
+        Negative and positive label of a logistic model.
+    target_range : (float, float) or None
+        Bounds of a real target.
+    n_features : int
+        d.
+    index_base : int
+        Number of the first column in LIBSVM input.
+    feature_map : mapping or None
+        How named columns become features; None for plain sparse input.
+    row_map : (str, float)
+        Kind and norm of the row map.
+    intercept : float
+        On the scale of the mapped rows.
+    indices : int64 array, shape (nnz,)
+        Sorted columns of the non-zero coefficients, counted from 0.
+    values : float64 array, shape (nnz,)
+        Their coefficients.
+    """
+
+    provenance: Json
+    private: bool
+    loss: str
+    classes: tuple[Label, Label] | None
+    target_range: tuple[float, float] | None
+    n_features: int
+    index_base: int
+    feature_map: Json | None
+    row_map: tuple[str, float]
+    intercept: float
+    indices: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+    def to_bytes(self) -> bytes:
+        """The document; the same model gives the same bytes."""
+        document = {
+            "schema": SCHEMA,
+            "kind": "linear",
+            "private": self.private,
+            "loss": self.loss,
+            "link": "logit" if self.loss == "logistic" else "identity",
+            "classes": self.classes,
+            "target_range": self.target_range,
+            "features": {
+                "count": self.n_features,
+                "index_base": self.index_base,
+                "columns": self.feature_map,
+            },
+            "row_map": {"kind": self.row_map[0], "norm": self.row_map[1]},
+            "intercept": self.intercept,
+            "coefficients": {
+                "indices": (self.indices + self.index_base).tolist(),
+                "values": self.values.tolist(),
+            },
+            "provenance": self.provenance,
+        }
+        lines = (
+            f"{json.dumps(key)}: {json.dumps(part, allow_nan=False)}"
+            for key, part in document.items()
+        )
+        return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def read_linear_model(path: str) -> LinearModel:
+    """Read a model file.
+
+    Raises
+    ------
+    StorageError
+        The file cannot be read.
+    DataError
+        It is not a linear model as this version writes them.
+    """
+    try:
+        with open(path, "rb") as stream:
+            document = json.loads(stream.read(), parse_constant=_no_constant)
+    except OSError as error:
+        reason = (error.strerror or "refused").lower()
+        raise StorageError(f"{path}: cannot be read: {reason}") from None
+    except (ValueError, RecursionError):
+        raise DataError("is not a model file: not JSON", path=path) from None
+    try:
+        return _model(document)
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+        raise DataError(f"is not a {SCHEMA} document: {what}", path=path) from None
+
+
+def _model(document: object) -> LinearModel:
+    root = _mapping(document, "the document")
+    if root["schema"] != SCHEMA or root["kind"] != "linear":
+        raise ValueError("its schema or kind is another")
+    features = _mapping(root["features"], "features")
+    n_features = _whole(features["count"], "features.count", 1, LARGEST_FEATURE_COUNT)
+    index_base = _whole(features["index_base"], "features.index_base", 0, 1)
+    columns = features["columns"]
+    loss = root["loss"]
+    if loss not in ("logistic", "squared"):
+        raise ValueError("its loss is not known")
+    indices, values = _coefficients(root["coefficients"], n_features, index_base)
+    return LinearModel(
+        provenance=_mapping(root["provenance"], "provenance"),
+        private=root["private"] is True,
+        loss=str(loss),
+        classes=_classes(root["classes"]) if loss == "logistic" else None,
+        target_range=_range(root["target_range"]) if loss == "squared" else None,
+        n_features=n_features,
+        index_base=index_base,
+        feature_map=None if columns is None else _mapping(columns, "features.columns"),
+        row_map=_row_map(root["row_map"]),
+        intercept=_number(root["intercept"], "intercept"),
+        indices=indices,
+        values=values,
+    )
+
+
+def _coefficients(
+    value: object, n_features: int, index_base: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    parts = _mapping(value, "coefficients")
+    raw, numbers = parts["indices"], parts["values"]
+    if not isinstance(raw, list) or not isinstance(numbers, list) or len(raw) != len(numbers):
+        raise ValueError("coefficients need indices and values of one length")
+    last = n_features - 1 + index_base
+    indices = np.array([_whole(i, "a coefficient's index", index_base, last) for i in raw], np.int64)
+    if np.any(np.diff(indices) <= 0):
+        raise ValueError("coefficient indices must increase")
+    values = np.array([_number(v, "a coefficient") for v in numbers], np.float64)
+    return indices - index_base, values
+
+
+def _classes(value: object) -> tuple[Label, Label]:
+    if not isinstance(value, list) or len(value) != 2 or value[0] == value[1]:
+        raise ValueError("classes must be two different labels")
+    first, second = (v if isinstance(v, str) else _number(v, "a class") for v in value)
+    return first, second
+
+
+def _range(value: object) -> tuple[float, float]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError("target_range must be two numbers")
+    low, high = (_number(v, "target_range") for v in value)
+    if not low < high:
+        raise ValueError("target_range must increase")
+    return low, high
+
+
+def _row_map(value: object) -> tuple[str, float]:
+    parts = _mapping(value, "row_map")
+    kind, norm = parts["kind"], _number(parts["norm"], "row_map.norm")
+    if kind not in ("normalize", "clip") or norm <= 0:
+        raise ValueError("its row_map is not known")
+    return str(kind), norm
+
+
+def _mapping(value: object, name: str) -> Json:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} is no object")
+    return value
+
+
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} is no number")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} is not finite")
+    return float(value)
+
+
+def _whole(value: object, name: str, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"{name} is no whole number in range")
+    return value
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError("JSON knows no such number")

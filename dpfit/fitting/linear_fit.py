@@ -1,0 +1,134 @@
+"""One fit from rows to a model: the order of events that keeps every promise.
+
+Settings are checked, the charge is tested against the cap, rows are read, the exact charge is
+reserved on disk, only then the noise key is made, and what comes out of the Curator becomes the
+model. Both faces of the program, the command line and the estimators, go through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from dpfit import __version__
+from dpfit.data.rows import RowBlock
+from dpfit.fitting.plan import FitPlan, finest_grid, loss_named, plan_fit
+from dpfit.fitting.request import FitRequest
+from dpfit.privacy.curator import Curator, Noise, NoNoise, Point
+from dpfit.privacy.ledger_document import Json
+from dpfit.privacy.mechanisms.gaussian import GaussianNoise
+from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
+from dpfit.privacy.random_bits import BitSource, RunKey
+from dpfit.privacy.records import PrivateRecords, RecordCollector
+
+
+class LinearFit:
+    """A fit whose rows were read and whose plan is fixed; nothing was spent yet.
+
+    Parameters
+    ----------
+    request : FitRequest
+        What the user asked for.
+    blocks : iterable of RowBlock
+        The private rows, read once.
+    named_features : int or None
+        Number of features when the input names its columns.
+    source : str
+        What to call the input in messages.
+
+    Attributes
+    ----------
+    plan : FitPlan
+        Settings, charge and public facts.
+    index_base : int
+        Number of the input's first column.
+
+    Raises
+    ------
+    DataError, PrivacyError
+        The rows cannot be used, or a fact would have to be assumed in a strict run.
+    """
+
+    def __init__(
+        self,
+        request: FitRequest,
+        blocks: Iterable[RowBlock],
+        *,
+        named_features: int | None,
+        source: str,
+    ) -> None:
+        self.request = request
+        facts = PublicFacts(strict=request.strict)
+        collector = RecordCollector(finest_grid(request), request.declared, facts, source)
+        collector.collect(blocks)
+        collector.settle_shape(request.adjacency, named_features=named_features)
+        self.index_base = collector.index_base
+        loss_name = self._settle_loss(collector, facts)
+        if loss_name == "logistic":
+            target = collector.binary_target(request.positive_label)
+        else:
+            target = collector.real_target()
+        self.plan: FitPlan = plan_fit(request, facts, loss_named(loss_name))
+        self._records: PrivateRecords = collector.build(target, self.plan.grid, request.threads)
+
+    def run(self, reserve: Callable[[Json], None], between: Callable[[int], None]) -> Point:
+        """Charge, then fit.
+
+        Parameters
+        ----------
+        reserve : callable
+            Puts the charge of ``plan.events``, described by its argument, on disk; the noise key is
+            made only after it returned.
+        between : callable
+            Called between iterations with the number done.
+
+        Returns
+        -------
+        Point
+            Coefficients on rows as the record map leaves them.
+        """
+        reserve(self.description())
+        plan = self.plan
+        curator = Curator(
+            design=self._records.design,
+            target=self._records.target,
+            loss=plan.loss,
+            grid=plan.grid,
+            n_rows=plan.facts.integer("rows"),
+            release=plan.release,
+            residual_clip=plan.algorithm.residual_clip,
+            noise=_noise(self.request),
+        )
+        return plan.algorithm.run(curator, between)
+
+    def description(self) -> Json:
+        """What the ledger says about the run, beside its events."""
+        request, plan = self.request, self.plan
+        return {
+            "dpfit": __version__,
+            "dataset": request.dataset,
+            "algorithm": plan.algorithm.name,
+            "private": request.private,
+            "reproducible": request.seed is not None,
+            "adjacency": str(request.adjacency),
+            "budget": request.budget.to_json() if request.budget else None,
+            "settings": plan.algorithm.settings(),
+            "row_map": {"kind": str(plan.grid.row_map), "norm": plan.grid.row_norm},
+            "public_facts": plan.facts.to_json(),
+        }
+
+    def _settle_loss(self, collector: RecordCollector, facts: PublicFacts) -> str:
+        loss, origin = self.request.loss, Origin.DECLARED
+        if loss is None:
+            declared = self.request.declared
+            said = declared.labels is not None or declared.target_range is not None
+            loss, origin = collector.infer_loss(), Origin.DECLARED if said else Origin.ASSUMED
+        facts.add(PublicFact("loss", loss, origin, "--loss"))
+        return loss
+
+
+def _noise(request: FitRequest) -> Noise:
+    if request.budget is None:
+        return NoNoise()
+    if request.seed is None:
+        return GaussianNoise(BitSource(RunKey.from_system()))
+    return GaussianNoise(BitSource(RunKey.from_seed(request.seed)))

@@ -1,0 +1,58 @@
+"""Scores, probabilities, labels and values of a linear model, block by block."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfit.data.rows import RowBlock
+from dpfit.design.fixed_point import row_scaled
+from dpfit.design.grid import Grid, RowMap
+from dpfit.files.linear_model import LinearModel
+from dpfit.losses.logistic import Logistic
+from dpfit.losses.squared import Squared
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+class LinearPredictor:
+    """Predicts with a model; memory is that of one block, whatever d is.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Gives the row map, the coefficients and the meaning of a score.
+    """
+
+    def __init__(self, model: LinearModel) -> None:
+        self._model = model
+        kind, norm = model.row_map
+        self._grid = Grid(norm, RowMap(kind), bits=0, intercept=False)
+
+    def margins(self, block: RowBlock) -> Floats:
+        """``intercept + theta . x`` of each row, shape (n_rows,). Columns beyond d count nothing."""
+        model = self._model
+        rows = np.repeat(np.arange(block.n_rows), np.diff(block.indptr))
+        values = row_scaled(block, self._grid, rows)
+        columns = block.indices.astype(np.int64) - model.index_base
+        if not len(model.indices):
+            return np.full(block.n_rows, model.intercept)
+        place = np.minimum(np.searchsorted(model.indices, columns), len(model.indices) - 1)
+        known = model.indices[place] == columns
+        parts = values[known] * model.values[place[known]]
+        return model.intercept + np.bincount(rows[known], weights=parts, minlength=block.n_rows)
+
+    def probabilities(self, margins: Floats) -> Floats:
+        """Probability of the positive class."""
+        return Logistic().mean(margins)
+
+    def answers(self, margins: Floats) -> NDArray[np.float64] | NDArray[np.object_]:
+        """Predicted label of each row, or its predicted value inside the target range."""
+        model = self._model
+        if model.classes is not None:
+            return np.array(model.classes, object)[(margins > 0.0).astype(np.intp)]
+        assert model.target_range is not None
+        low, high = model.target_range
+        return np.asarray(low + (high - low) * np.clip(Squared().mean(margins), 0.0, 1.0))
