@@ -26,11 +26,12 @@ from dpfit.privacy.events import (
 _KINDS = (GaussianEvent, ZcdpEvent, PureEvent, BoundedRangeEvent, NonPrivateEvent)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cost:
     """Upper bounds on what was spent, in the currencies that add up under adaptive composition.
 
-    None means that the releases have no finite bound in that currency. ``Cost()`` is no cost.
+    None means that the releases have no finite bound in that currency. No field has a default: a
+    forgotten one would read as free of charge.
 
     Attributes
     ----------
@@ -45,27 +46,32 @@ class Cost:
         Nothing is protected; the other fields are None.
     """
 
-    gaussian: Fraction | None = Fraction(0)
-    rho: Fraction | None = Fraction(0)
-    pure: Fraction | None = Fraction(0)
+    gaussian: Fraction | None
+    rho: Fraction | None
+    pure: Fraction | None
     infinite: bool = False
+
+    def __post_init__(self) -> None:
+        for value in (self.gaussian, self.rho, self.pure):
+            if value is not None and (value < 0 or self.infinite):
+                raise ValueError(f"not a cost: {self!r}")
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
-            _add(self.gaussian, other.gaussian),
-            _add(self.rho, other.rho),
-            _add(self.pure, other.pure),
-            self.infinite or other.infinite,
+            gaussian=_add(self.gaussian, other.gaussian),
+            rho=_add(self.rho, other.rho),
+            pure=_add(self.pure, other.pure),
+            infinite=self.infinite or other.infinite,
         )
 
     def __mul__(self, count: int) -> Cost:
         if type(count) is not int or count < 1:
             raise ValueError(f"a cost is multiplied by an integer >= 1, not {count!r}")
         return Cost(
-            _times(self.gaussian, count),
-            _times(self.rho, count),
-            _times(self.pure, count),
-            self.infinite,
+            gaussian=_times(self.gaussian, count),
+            rho=_times(self.rho, count),
+            pure=_times(self.pure, count),
+            infinite=self.infinite,
         )
 
     __rmul__ = __mul__
@@ -119,8 +125,8 @@ class Cost:
         return 2 * self.rho < self.gaussian
 
 
-NOTHING = Cost()
-INFINITE = Cost(None, None, None, infinite=True)
+NOTHING = Cost(gaussian=Fraction(0), rho=Fraction(0), pure=Fraction(0))
+INFINITE = Cost(gaussian=None, rho=None, pure=None, infinite=True)
 
 
 def compose(events: Iterable[Event], adjacency: Adjacency) -> Cost:
@@ -161,17 +167,17 @@ def _gaussian(event: GaussianEvent, adjacency: Adjacency) -> Cost:
 
 
 def _pure(event: PureEvent, adjacency: Adjacency) -> Cost:
-    # epsilon^2/2-zCDP (Bun and Steinke, 2016, proposition 1.4), and epsilon-zCDP because no Renyi
-    # divergence exceeds epsilon; the log-odds of any event move by at most 2 epsilon.
+    # The log-odds of any set of outputs move by at most 2 epsilon.
     epsilon = event.epsilon.under(adjacency)
-    return Cost(gaussian=_squared_mu(2 * epsilon), rho=min(epsilon**2 / 2, epsilon), pure=epsilon)
+    return Cost(gaussian=_squared_mu(2 * epsilon), rho=conversion.pure_rho(epsilon), pure=epsilon)
 
 
 def _bounded_range(event: BoundedRangeEvent, adjacency: Adjacency) -> Cost:
     # eta^2/8-zCDP (Cesar and Rogers, ALT 2021); the log ratio has both signs, so a range of eta
-    # bounds it by eta, and the log-odds of any event move by at most eta.
+    # bounds it by eta, and the log-odds of any set of outputs move by at most eta.
     eta = event.eta.under(adjacency)
-    return Cost(gaussian=_squared_mu(eta), rho=min(eta**2 / 8, eta), pure=eta)
+    rho = min(eta**2 / 8, conversion.pure_rho(eta))
+    return Cost(gaussian=_squared_mu(eta), rho=rho, pure=eta)
 
 
 def _squared_mu(log_odds: Fraction) -> Fraction | None:

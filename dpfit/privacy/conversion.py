@@ -29,7 +29,7 @@ _SQRT_2PI = math.sqrt(2.0 * math.pi)
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _SMALLEST = 5e-324
 _LARGEST_MU = 1e4  # beyond, the rounding of eps/mu - mu/2 would eat the margin
-_SMALLEST_MU = 1e-290  # below, halving would underflow; a larger mu is a valid bound
+_SMALLEST_MU = 1e-305  # below, halving would underflow; a larger mu is a valid bound
 _MILLS_SWITCH = 4.0
 _MILLS_DEPTH = 40  # at x >= 4 the fraction has converged to a double after about 15 levels
 _ROOT_TOLERANCE = 2.0**-51
@@ -208,7 +208,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     epsilon : float
         In [0, 1e6].
     delta : float
-        In (0, 1).
+        In [1e-300, 1).
     """
     _require_request(epsilon, delta)
     target = math.log(delta) - 2.0 * MARGIN
@@ -319,6 +319,18 @@ def randomized_response_mu(log_odds: float) -> float:
 # --- zero-concentrated ---------------------------------------------------------------------------
 
 
+def pure_rho(epsilon: Fraction) -> Fraction:
+    """Return the rho of zero-concentrated privacy that pure epsilon implies, rounded up.
+
+    epsilon tanh(epsilon/2), never above the epsilon^2/2 of Bun and Steinke (2016, proposition 1.4).
+    Randomized response is the worst case and has (alpha - 1) D_alpha = log cosh((alpha - 1/2) eps)
+    - log cosh(eps/2), concave in (alpha - 1/2)^2; the tangent at alpha = 1 gives the bound. (Also
+    Steinke, "Sharp RDP and zCDP from pure DP", differentialprivacy.org, 2024.)
+    """
+    slope = Fraction(math.tanh(round_up(epsilon / 2)) * (1.0 + 1e-12))
+    return epsilon * min(slope, epsilon / 2)
+
+
 def zcdp_delta(rho: float, epsilon: float) -> float:
     """Return delta(epsilon) of ``rho``-zero-concentrated differential privacy, rounded up.
 
@@ -383,7 +395,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     epsilon : float
         In (0, 1e6].
     delta : float
-        In (0, 1).
+        In [1e-300, 1).
     """
     _require_request(epsilon, delta)
     target = epsilon * (1.0 - MARGIN)
@@ -440,5 +452,5 @@ def _require_delta(delta: float) -> None:
 def _require_request(epsilon: float, delta: float) -> None:
     if not 0.0 <= epsilon <= 1e6:
         raise ValueError(f"epsilon must lie in [0, 1e6], not {epsilon!r}")
-    if not 0.0 < delta < 1.0:
-        raise ValueError(f"delta must lie strictly between 0 and 1, not {delta!r}")
+    if not 1e-300 <= delta < 1.0:
+        raise ValueError(f"delta must lie in [1e-300, 1), not {delta!r}")

@@ -1,0 +1,391 @@
+"""Laws every kind of event obeys, and the files it is written to."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpfit.privacy import conversion
+from dpfit.privacy.accountant import INFINITE, NOTHING, Cost, compose, cost_of_one
+from dpfit.privacy.adjacency import Adjacency, PerAdjacency
+from dpfit.privacy.events import (
+    BoundedRangeEvent,
+    Event,
+    GaussianEvent,
+    NonPrivateEvent,
+    PureEvent,
+    ZcdpEvent,
+    event_from_json,
+)
+
+DELTA = 1e-6
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+SMALL = st.fractions(min_value=Fraction(1, 10**9), max_value=50)
+
+
+def pairs(values: st.SearchStrategy[Fraction]) -> st.SearchStrategy[PerAdjacency[Fraction]]:
+    return st.builds(PerAdjacency, replace_one=values, add_remove=values)
+
+
+COMMON = {
+    "label": st.text("abc xyz-é", min_size=1, max_size=20),
+    "count": st.integers(1, 50),
+}
+GAUSSIAN = st.builds(
+    GaussianEvent,
+    squared_sensitivity=st.builds(
+        PerAdjacency, replace_one=st.integers(1, 2**90), add_remove=st.integers(1, 2**90)
+    ),
+    scale=st.integers(1, 2**60),
+    **COMMON,
+)
+ZCDP = st.builds(ZcdpEvent, rho=pairs(SMALL), **COMMON)
+PURE = st.builds(PureEvent, epsilon=pairs(SMALL), **COMMON)
+BOUNDED = st.builds(BoundedRangeEvent, eta=pairs(SMALL), **COMMON)
+NON_PRIVATE = st.builds(NonPrivateEvent, **COMMON)
+ANY = st.one_of(GAUSSIAN, ZCDP, PURE, BOUNDED, NON_PRIVATE)
+ADJACENCY = st.sampled_from(Adjacency)
+
+
+def times(event: Event, count: int) -> Event:
+    return dataclasses.replace(event, count=count)
+
+
+def fractions(numerator: int, denominator: int = 1) -> PerAdjacency[Fraction]:
+    half = Fraction(numerator, 2 * denominator)
+    return PerAdjacency(replace_one=2 * half, add_remove=half)
+
+
+def ints(value: int) -> PerAdjacency[int]:
+    return PerAdjacency(replace_one=4 * value, add_remove=value)
+
+
+# Each kind of event as a function of a noise level.
+NOISY: dict[str, Callable[[int], Event]] = {
+    "gaussian": lambda s: GaussianEvent(label="g", squared_sensitivity=ints(2), scale=s),
+    "zcdp": lambda s: ZcdpEvent(label="z", rho=fractions(1, s)),
+    "pure": lambda s: PureEvent(label="p", epsilon=fractions(3, s)),
+    "bounded-range": lambda s: BoundedRangeEvent(label="b", eta=fractions(3, s)),
+}
+
+
+# --- addition ------------------------------------------------------------------------------------
+
+
+@given(event=ANY, adjacency=ADJACENCY, count=st.integers(1, 40))
+@settings(deadline=None)
+def test_a_count_of_k_is_k_single_events(event: Event, adjacency: Adjacency, count: int) -> None:
+    single = times(event, 1)
+    assert compose([times(event, count)], adjacency) == compose([single] * count, adjacency)
+
+
+@given(event=ANY, adjacency=ADJACENCY, outer=st.integers(1, 9), inner=st.integers(1, 9))
+@settings(deadline=None)
+def test_nested_counts_multiply(event: Event, adjacency: Adjacency, outer: int, inner: int) -> None:
+    nested = compose([times(event, inner)] * outer, adjacency)
+    flat = compose([times(event, outer * inner)], adjacency)
+    assert nested == flat == outer * compose([times(event, inner)], adjacency)
+
+
+@given(events=st.lists(ANY, max_size=5), adjacency=ADJACENCY, data=st.data())
+@settings(deadline=None)
+def test_order_and_grouping_do_not_matter(
+    events: list[Event], adjacency: Adjacency, data: st.DataObject
+) -> None:
+    shuffled = data.draw(st.permutations(events))
+    cut = data.draw(st.integers(0, len(events)))
+    whole = compose(events, adjacency)
+    assert compose(shuffled, adjacency) == whole
+    assert compose(events[:cut], adjacency) + compose(events[cut:], adjacency) == whole
+
+
+def test_nothing_costs_nothing() -> None:
+    assert compose([], REPLACE) == NOTHING
+    assert NOTHING.epsilon(0.0) == NOTHING.epsilon(DELTA) == NOTHING.delta(0.0) == 0.0
+    assert NOTHING.mu() == NOTHING.rho_bound() == 0.0
+
+
+@given(event=ANY, adjacency=ADJACENCY)
+@settings(deadline=None)
+def test_no_event_costs_zero(event: Event, adjacency: Adjacency) -> None:
+    """Every currency of every event is positive or unknown, and the final delta is positive."""
+    cost = cost_of_one(event, adjacency)
+    assert all(part is None or part > 0 for part in (cost.gaussian, cost.rho, cost.pure))
+    assert compose([event], adjacency).delta(0.0) > 0.0
+
+
+@given(event=ANY, adjacency=ADJACENCY, more=st.lists(ANY, max_size=2))
+@settings(deadline=None)
+def test_one_more_event_never_costs_less(
+    event: Event, adjacency: Adjacency, more: list[Event]
+) -> None:
+    less = compose(more, adjacency)
+    total = compose([*more, event], adjacency)
+    assert total.epsilon(DELTA) >= less.epsilon(DELTA) * (1 - 2e-9)
+    assert total.delta(1.0) >= less.delta(1.0) * (1 - 2e-9)
+
+
+@pytest.mark.parametrize("kind", NOISY)
+@pytest.mark.parametrize("count", [1, 7, 100])
+def test_more_noise_never_costs_more(kind: str, count: int) -> None:
+    levels = [1, 2, 3, 5, 10, 11, 100, 1000, 1001, 10**6]
+    for adjacency in Adjacency:
+        costs = [compose([times(NOISY[kind](s), count)], adjacency) for s in levels]
+        for low, high in itertools.pairwise(costs):
+            assert high.epsilon(DELTA) <= low.epsilon(DELTA)
+            assert high.delta(0.5) <= low.delta(0.5)
+            assert high.mu() <= low.mu()
+            assert high.rho_bound() <= low.rho_bound()
+
+
+@pytest.mark.parametrize("kind", NOISY)
+def test_repeating_really_costs(kind: str) -> None:
+    """The bug to avoid: a hundred selections charged as one."""
+    event = NOISY[kind](1000)
+    one, hundred = (compose([times(event, k)], REPLACE).epsilon(DELTA) for k in (1, 100))
+    assert hundred > 9 * one
+
+
+def test_a_million_applications_are_cheap_to_account() -> None:
+    assert compose([times(NOISY["gaussian"](10**6), 10**6)], ADD).gaussian == Fraction(2, 10**6)
+
+
+# --- kinds ---------------------------------------------------------------------------------------
+
+
+def test_gaussian_cost_is_the_exact_fraction() -> None:
+    event = GaussianEvent(label="g", squared_sensitivity=ints(12345), scale=2**40, count=30)
+    cost = compose([event], REPLACE)
+    assert cost.gaussian == Fraction(30 * 4 * 12345, 2**80)
+    assert cost.rho == cost.gaussian / 2
+    assert cost.pure is None
+    assert cost.epsilon(0.0) == math.inf
+
+
+def test_replace_one_mu_is_exactly_twice_add_remove() -> None:
+    event = GaussianEvent(label="g", squared_sensitivity=ints(987654321), scale=2**30, count=49)
+    replace, add = compose([event], REPLACE), compose([event], ADD)
+    assert replace.gaussian == 4 * add.gaussian
+    assert replace.mu() == 2 * add.mu()
+
+
+def test_pure_stays_pure_when_everything_is_pure() -> None:
+    events = [NOISY["pure"](10), NOISY["bounded-range"](20)]
+    cost = compose(events, REPLACE)
+    assert cost.pure == Fraction(3, 10) + Fraction(3, 20)
+    assert cost.epsilon(0.0) == 0.45
+    assert cost.delta(0.45) == 0.0
+    assert cost.delta(0.44) > 0.0
+    assert compose([*events, NOISY["gaussian"](10**9)], REPLACE).epsilon(0.0) == math.inf
+
+
+def test_many_small_pure_releases_beat_the_sum() -> None:
+    cost = compose([times(NOISY["pure"](300), 1000)], REPLACE)
+    assert cost.pure == 10
+    assert cost.epsilon(DELTA) < 2.0
+
+
+def test_zcdp_only_events_use_zcdp() -> None:
+    cost = compose([NOISY["gaussian"](50), NOISY["zcdp"](100)], REPLACE)
+    assert cost.gaussian is None
+    assert cost.mu() == math.inf
+    assert cost.rho == Fraction(8, 2500) / 2 + Fraction(1, 100)
+    assert 0 < cost.epsilon(DELTA) < math.inf
+
+
+def test_gaussian_with_a_little_selection_stays_on_the_gaussian_curve() -> None:
+    """exactness.md 7: either composition is valid, and each wins somewhere."""
+    little = compose([NOISY["gaussian"](1), NOISY["bounded-range"](100)], REPLACE)
+    assert little.gaussian is not None
+    assert little.epsilon(DELTA) == conversion.gaussian_epsilon(little.mu(), DELTA)
+    much = compose([NOISY["gaussian"](1000), times(NOISY["bounded-range"](100), 100)], REPLACE)
+    assert much.epsilon(DELTA) == conversion.zcdp_epsilon(much.rho_bound(), DELTA)
+    assert much.epsilon(DELTA) < conversion.gaussian_epsilon(much.mu(), DELTA)
+
+
+@pytest.mark.parametrize("field", ["gaussian", "rho", "pure"])
+def test_a_cost_is_never_negative_nor_partly_infinite(field: str) -> None:
+    unknown = {"gaussian": None, "rho": None, "pure": None}
+    with pytest.raises(ValueError, match="not a cost"):
+        Cost(**unknown | {field: Fraction(-1)})
+    with pytest.raises(ValueError, match="not a cost"):
+        Cost(**unknown | {field: Fraction(1)}, infinite=True)
+
+
+def test_non_private_is_infinite_whatever_else_happens() -> None:
+    cost = compose([NOISY["pure"](10), NonPrivateEvent(label="seeded")], REPLACE)
+    assert cost == INFINITE
+    assert cost.infinite
+    assert cost.epsilon(0.5) == cost.mu() == cost.rho_bound() == math.inf
+    assert cost.delta(1e300) == 1.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stranger(Event):
+    mechanism = "gaussian"
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_unknown_kind_is_refused(count: int) -> None:
+    stranger = Stranger(label="?", count=count)
+    with pytest.raises(TypeError, match="unknown kind of event: Stranger"):
+        compose([NOISY["pure"](1), stranger], ADD)
+    with pytest.raises(TypeError, match="unknown kind of event: list"):
+        compose([[NOISY["pure"](1)]], ADD)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.0, True])
+def test_a_cost_is_multiplied_by_positive_integers_only(count: int) -> None:
+    with pytest.raises(ValueError, match="integer >= 1"):
+        INFINITE * count
+
+
+@pytest.mark.parametrize("bad", [-0.1, math.nan, 1.0, 2.0])
+def test_nonsensical_delta_is_refused(bad: float) -> None:
+    with pytest.raises(ValueError, match="delta"):
+        NOTHING.epsilon(bad)
+
+
+@pytest.mark.parametrize("bad", [-0.1, math.nan, math.inf])
+def test_nonsensical_epsilon_is_refused(bad: float) -> None:
+    with pytest.raises(ValueError, match="epsilon"):
+        NOTHING.delta(bad)
+
+
+@given(events=st.lists(ANY, min_size=1, max_size=3), adjacency=ADJACENCY)
+@settings(deadline=None)
+def test_epsilon_and_delta_agree(events: list[Event], adjacency: Adjacency) -> None:
+    """Spending the certified epsilon leaves at most the delta it was certified for."""
+    cost = compose(events, adjacency)
+    epsilon = cost.epsilon(DELTA)
+    if epsilon < math.inf:
+        assert cost.delta(epsilon) <= DELTA * (1 + 1e-8)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@given(event=ANY)
+def test_json_round_trip(event: Event) -> None:
+    assert event_from_json(json.loads(json.dumps(event.to_json()))) == event
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+
+
+@given(event=ANY, data=st.data(), value=JSON)
+def test_a_changed_field_is_read_exactly_or_refused(
+    event: Event, data: st.DataObject, value: object
+) -> None:
+    """Never a crash, never a silent repair: what is accepted writes back the same."""
+    fields: dict[str, object] = dict(event.to_json())
+    fields[data.draw(st.sampled_from(sorted(fields)))] = value
+    try:
+        read = event_from_json(fields)
+    except ValueError:
+        return
+    assert read.to_json() == fields
+
+
+GOOD = {
+    "mechanism": "gaussian",
+    "label": "gradient",
+    "count": 3,
+    "squared_sensitivity": {"replace-one": 4, "add-remove": 1},
+    "scale": 8,
+}
+BAD_FIELDS = [
+    ({"mechanism": "os.system"}, "unknown mechanism 'os.system'"),
+    ({"mechanism": None}, "unknown mechanism None"),
+    ({"mechanism": ["gaussian"]}, "unknown mechanism"),
+    ({"extra": 1}, "unknown key: extra"),
+    ({"count": 0}, "count must be >= 1, not 0"),
+    ({"count": -2}, "count must be >= 1, not -2"),
+    ({"count": True}, "count must be an integer, not bool"),
+    ({"count": 2.0}, "count must be an integer, not float"),
+    ({"scale": math.nan}, "scale must be an integer, not float"),
+    ({"scale": "8"}, "scale must be an integer, not str"),
+    ({"scale": 0}, "scale must be >= 1"),
+    ({"label": ""}, "label must be a text"),
+    ({"label": 3}, "label must be a string, not int"),
+    ({"label": "a\x1b[2J"}, "control characters"),
+    ({"label": "a" * 201}, "label must be a text"),
+    ({"squared_sensitivity": 4}, "one number per adjacency"),
+    ({"squared_sensitivity": {"replace-one": 4}}, "missing key: add-remove"),
+    ({"squared_sensitivity": {"replace-one": 4, "add-remove": 0}}, "must be >= 1, not 0"),
+    ({"squared_sensitivity": {"replace-one": 4, "add-remove": 1, "x": 1}}, "unknown key: x"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD_FIELDS)
+def test_bad_fields_are_named(change: dict[str, object], message: str) -> None:
+    assert event_from_json(GOOD).count == 3
+    with pytest.raises(ValueError, match=message.replace("[", r"\[")):
+        event_from_json(GOOD | change)
+
+
+@pytest.mark.parametrize("key", GOOD)
+def test_every_key_is_needed(key: str) -> None:
+    with pytest.raises(ValueError, match=r"missing key|unknown mechanism"):
+        event_from_json({k: v for k, v in GOOD.items() if k != key})
+
+
+BAD_FRACTIONS = "1 0.5 -1/2 1/-2 2/4 0/1 1/0 1_0/3 1e3/1 ٣/4 nan".split() + [" 1/2", "1/2\n"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [*BAD_FRACTIONS, "9" * 5000 + "/1", 0.5, 1, None],
+)
+@pytest.mark.parametrize(("mechanism", "key"), [("zcdp", "rho"), ("pure", "epsilon")])
+def test_only_positive_fractions_in_lowest_terms_are_read(
+    mechanism: str, key: str, text: object
+) -> None:
+    fields: dict[str, object] = {"mechanism": mechanism, "label": "x", "count": 1}
+    fields[key] = {"replace-one": "1/2", "add-remove": text}
+    with pytest.raises(ValueError, match="must be"):
+        event_from_json(fields)
+
+
+@pytest.mark.parametrize("value", [None, [], "gaussian", 3, {}])
+def test_only_objects_with_a_mechanism_are_events(value: object) -> None:
+    with pytest.raises(ValueError, match=r"JSON object|unknown mechanism"):
+        event_from_json(value)
+
+
+@pytest.mark.parametrize("value", [1.0, True, "1", -1, 0])
+def test_constructors_check_too(value: object) -> None:
+    """Integers of another library, floats and booleans never enter the exact sums."""
+    with pytest.raises(ValueError, match="scale"):
+        GaussianEvent(label="g", squared_sensitivity=ints(1), scale=value)  # type: ignore[arg-type]
+    bad = PerAdjacency(replace_one=value, add_remove=value)
+    with pytest.raises(ValueError, match="squared_sensitivity"):
+        GaussianEvent(label="g", squared_sensitivity=bad, scale=1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="rho"):
+        ZcdpEvent(label="z", rho=bad)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="per adjacency"):
+        ZcdpEvent(label="z", rho=Fraction(1))  # type: ignore[arg-type]
+
+
+def test_accounting_needs_the_standard_library_only() -> None:
+    """`dpfit budget` must start at once."""
+    code = (
+        "import sys, dpfit.privacy.accountant, dpfit.privacy.calibration\n"
+        "print([m for m in ('numpy', 'scipy', 'pyarrow', 'typer') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
