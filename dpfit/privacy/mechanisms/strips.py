@@ -163,7 +163,7 @@ class Remainder:
             batch = _Batch(self._bits, step, index[waiting], round_, n_rounds)
             strip = self._propose(batch)
             accepted = self._judge(batch, strip).reshape(-1, n_rounds)
-            rows = accepted.any(axis=1).nonzero()[0]
+            rows = np.flatnonzero(accepted.any(axis=1))
             trials = rows * n_rounds + accepted.argmax(axis=1)[rows]
             out[waiting[rows]] = batch.values(trials, strip, place_bits)
             waiting = np.delete(waiting, rows)
