@@ -1,0 +1,177 @@
+"""CSV and TSV to row blocks: pyarrow's parser under strict checks, the slow second look behind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from dpfit.data import table_reference
+from dpfit.data.encode import CellFault, coded_text, numbers, sparse_rows, text_labels
+from dpfit.data.numbers import BadNumber, parse_number
+from dpfit.data.pipeline import ordered_map
+from dpfit.data.rows import RowBlock
+from dpfit.data.table_reference import TablePlan
+from dpfit.data.text_blocks import TextBlock
+from dpfit.errors import UsageError
+
+_QUOTED_FIELD = rb'(?<![^%b\n])"(?:[^"]++|"")*+"(?=[%b\r\n])'
+
+
+class LabelKind:
+    """Whether labels are text: declared, or as in the first records of the input.
+
+    Parameters
+    ----------
+    textual : bool, optional
+        None lets the first block that holds records decide.
+    """
+
+    def __init__(self, textual: bool | None) -> None:
+        self.textual = textual
+
+
+def read_delimited(
+    blocks: Iterator[TextBlock], path: str, plan: TablePlan, kind: LabelKind, threads: int = 1
+) -> Iterator[RowBlock]:
+    """Yield the row blocks of one delimited file, its header already taken off.
+
+    Parameters
+    ----------
+    blocks : iterator of TextBlock
+        Cut with ``quote=b'"'``.
+    path : str
+        The file's name for errors.
+    plan : TablePlan
+        Its ``textual`` is ruled by ``kind``.
+    kind : LabelKind
+        Shared by the files of one input.
+    threads : int
+        Blocks parsed at a time; the result does not depend on it.
+    """
+    if kind.textual is None and plan.label is not None:
+        yield from _deciding_blocks(blocks, path, plan, kind)
+    settled = BlockParser(path, replace(plan, textual=bool(kind.textual)))
+    yield from ordered_map(settled.parse, blocks, threads)
+
+
+def _deciding_blocks(
+    blocks: Iterator[TextBlock], path: str, plan: TablePlan, kind: LabelKind
+) -> Iterator[RowBlock]:
+    parser = BlockParser(path, replace(plan, textual=True))
+    for block in blocks:
+        rows = parser.parse(block)
+        if rows.n_rows:
+            numeric = _as_numbers(rows)
+            kind.textual = numeric is None
+            yield rows if numeric is None else numeric
+            return
+
+
+def _as_numbers(rows: RowBlock) -> RowBlock | None:
+    assert rows.target is not None
+    try:
+        known = {text: parse_number(text.encode()) for text in set(rows.target.tolist())}
+    except BadNumber:
+        return None
+    target = np.array([known[text] for text in rows.target], dtype=np.float64)
+    return replace(rows, target=target)
+
+
+class BlockParser:
+    """Parses the blocks of one file; the options of pyarrow are made once."""
+
+    def __init__(self, path: str, plan: TablePlan) -> None:
+        self._path = path
+        self._plan = plan
+        self._parse_options = pacsv.ParseOptions(
+            delimiter=plan.delimiter.decode(), newlines_in_values=True
+        )
+        self._names = [str(i) for i in range(plan.n_fields)]
+        self._convert_options = self._conversions()
+        delimiter = re.escape(plan.delimiter)
+        self._quoted_field = re.compile(_QUOTED_FIELD % (delimiter, delimiter))
+
+    def parse(self, block: TextBlock) -> RowBlock:
+        """Rows of the block; see `table_reference.parse_block` for the contract."""
+        rows = self.parse_fast(block.data)
+        return rows or table_reference.parse_block(block, self._path, self._plan)
+
+    def parse_fast(self, data: bytes) -> RowBlock | None:
+        """Rows of the block as the reference parser would give them, or None if not sure."""
+        if not self._is_plain(data):
+            return None
+        read = pacsv.ReadOptions(
+            column_names=self._names, use_threads=False, block_size=len(data) + 1
+        )
+        source = pa.BufferReader(data)
+        try:
+            table = pacsv.read_csv(source, read, self._parse_options, self._convert_options)
+            return self._rows(table)
+        except (pa.ArrowException, ValueError, OverflowError, CellFault):
+            return None
+
+    def _is_plain(self, data: bytes) -> bool:
+        # One column: pyarrow cannot tell a blank line from an empty cell.
+        if self._plan.n_fields == 1 or b"\0" in data:
+            return False
+        if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+            return False
+        # pyarrow takes quotes anywhere: every one must belong to a well-formed field.
+        return b'"' not in data or b'"' not in self._quoted_field.sub(b"", data)
+
+    def _conversions(self) -> pacsv.ConvertOptions:
+        plan, names = self._plan, self._names
+        text = pa.dictionary(pa.int32(), pa.string())
+        types = {
+            names[position]: pa.float64() if column.role == "numeric" else text
+            for column, position in zip(plan.feature_map.columns, plan.positions, strict=True)
+        }
+        if plan.label is not None:
+            types[names[plan.label]] = text if plan.textual else pa.float64()
+        return pacsv.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            null_values=[""],
+            strings_can_be_null=False,
+        )
+
+    def _column(self, table: pa.Table, position: int) -> pa.Array:
+        column = table.column(self._names[position])
+        array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        # The reference reads NaN by its exact spelling; pyarrow takes more.
+        if array.type == pa.float64() and np.isnan(array.fill_null(0.0).to_numpy()).any():
+            raise CellFault(0, "is NaN")
+        return array
+
+    def _rows(self, table: pa.Table) -> RowBlock:
+        plan = self._plan
+        columns = [self._column(table, position) for position in plan.positions]
+        rows = sparse_rows(plan.feature_map, columns, table.num_rows, plan.missing)
+        if plan.label is None:
+            return RowBlock(*rows, target=None)
+        label = self._column(table, plan.label)
+        target = text_labels(coded_text(label)) if plan.textual else numbers(label, "error")
+        return RowBlock(*rows, target=target)
+
+
+def delimiter_of(kind: str, declared: str | None) -> bytes:
+    """The one-byte field separator of a format; ``declared`` wins.
+
+    Raises
+    ------
+    UsageError
+        If it cannot separate fields.
+    """
+    if declared is None:
+        return b"\t" if kind == "tsv" else b","
+    if declared in ("\\t", "tab"):
+        return b"\t"
+    allowed = len(declared) == 1 and declared.isascii() and not declared.isalnum()
+    if not allowed or declared in '"\r\n\0.+-_':
+        raise UsageError("--delimiter must be one character that no number and no quote uses")
+    return declared.encode()

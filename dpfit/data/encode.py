@@ -1,0 +1,157 @@
+"""Columns of a table (pyarrow arrays) to sparse rows, by a feature map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dpfit.data.features import FeatureColumn, FeatureMap, hashed_feature
+from dpfit.data.indices import sort_and_merge
+
+_BLANKS = " \t"
+
+
+class CellFault(Exception):  # noqa: N818 - becomes a DataError once the place is known
+    """A cell is not what its column promises.
+
+    Attributes
+    ----------
+    row : int
+        Row within the encoded columns, from 0.
+    message : str
+        Reads on after the column's name.
+    """
+
+    def __init__(self, row: int, message: str) -> None:
+        super().__init__(message)
+        self.row = row
+        self.message = message
+
+
+@dataclass(frozen=True)
+class CodedText:
+    """A text column: distinct trimmed texts and, for each row, which one (-1: null)."""
+
+    codes: NDArray[np.int64]
+    texts: list[str]
+
+
+def coded_text(array: pa.Array) -> CodedText:
+    """Distinct texts of a string or dictionary array, blanks at their ends removed."""
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    texts = [None if v is None else v.strip(_BLANKS) for v in array.dictionary.to_pylist()]
+    # A dictionary may hold a null of its own: those rows are null as well.
+    absent = [code for code, text in enumerate(texts) if text is None]
+    if absent:
+        codes = np.where(np.isin(codes, absent), -1, codes)
+    return CodedText(codes, [text or "" for text in texts])
+
+
+def numbers(array: pa.Array, missing: str) -> NDArray[np.float64]:
+    """Finite floats of a float64 array; null and NaN are faults or 0 (``missing``)."""
+    empty = array.is_null(nan_is_null=True)
+    if empty.true_count:
+        if missing == "error":
+            row = int(np.argmax(empty.to_numpy(zero_copy_only=False)))
+            raise CellFault(row, "is empty or NaN")
+        values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
+        values = np.where(np.isnan(values), 0.0, values)
+    else:
+        values = array.to_numpy(zero_copy_only=False)
+    finite = np.isfinite(values)
+    if not finite.all():
+        raise CellFault(int(np.argmin(finite)), "is infinite")
+    return np.asarray(values, dtype=np.float64)
+
+
+def text_features(
+    column: FeatureColumn, cells: CodedText, missing: str
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Feature and value of each row of a categorical or hashed column; value 0 where missing."""
+    feature = np.zeros(len(cells.texts) + 1, dtype=np.int32)  # the last one serves code -1
+    known = np.zeros(len(cells.texts) + 1, dtype=np.bool_)
+    for code, text in enumerate(cells.texts):
+        found = _feature(column, text) if text else None
+        if found is not None:
+            feature[code], known[code] = found, True
+    blank = np.array([not text for text in cells.texts] + [True])
+    ok = known[cells.codes] | (blank[cells.codes] & (missing == "zero"))
+    if not ok.all():
+        row = int(np.argmin(ok))
+        message = "is empty" if blank[cells.codes[row]] else "is none of the declared levels"
+        raise CellFault(row, message)
+    return feature[cells.codes], known[cells.codes].astype(np.float64)
+
+
+def _feature(column: FeatureColumn, text: str) -> int | None:
+    if column.role == "hashed":
+        bits = column.width.bit_length() - 1
+        return column.start + hashed_feature(column.name, text, bits)
+    try:
+        return column.start + column.levels.index(text)
+    except ValueError:
+        return None
+
+
+def text_labels(cells: CodedText) -> NDArray[np.object_]:
+    """Label texts of each row; an empty one is a fault."""
+    empty = np.array([not text for text in cells.texts] + [True])[cells.codes]
+    if empty.any():
+        raise CellFault(int(np.argmax(empty)), "is empty")
+    table = np.empty(len(cells.texts), dtype=object)
+    table[:] = cells.texts
+    return table[cells.codes]
+
+
+def sparse_rows(
+    feature_map: FeatureMap, columns: Sequence[pa.Array], n_rows: int, missing: str
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Rows of a table in compressed form, zeros left out.
+
+    Parameters
+    ----------
+    feature_map : FeatureMap
+    columns : sequence of pyarrow arrays
+        One per column of the map, in its order: float64 or text.
+    n_rows : int
+    missing : str
+        ``error`` or ``zero``.
+
+    Raises
+    ------
+    CellFault
+        Its ``args[1]`` is the column's name.
+    """
+    order = _named_first(feature_map)
+    features = np.empty((n_rows, len(order)), dtype=np.int32)
+    values = np.empty((n_rows, len(order)), dtype=np.float64)
+    for place, i in enumerate(order):
+        column = feature_map.columns[i]
+        try:
+            if column.role == "numeric":
+                features[:, place] = column.start
+                values[:, place] = numbers(columns[i], missing)
+            else:
+                cells = coded_text(columns[i])
+                features[:, place], values[:, place] = text_features(column, cells, missing)
+        except CellFault as fault:
+            fault.args = (fault.message, column.name)
+            raise
+    used = values != 0
+    indptr = np.zeros(n_rows + 1, dtype=np.int64)
+    np.cumsum(used.sum(axis=1), out=indptr[1:])
+    rows = indptr, features[used], values[used]
+    # Two hashed columns of a row may share a feature: their ones add up.
+    indptr, indices, merged = sort_and_merge(rows, "sum") if feature_map.hash_bits else rows
+    return indptr, indices.astype(np.int32, copy=False), merged
+
+
+def _named_first(feature_map: FeatureMap) -> list[int]:
+    hashed = [i for i, column in enumerate(feature_map.columns) if column.role == "hashed"]
+    return [i for i, column in enumerate(feature_map.columns) if column.role != "hashed"] + hashed

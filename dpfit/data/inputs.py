@@ -1,0 +1,185 @@
+"""One kind of input each: opens a file, checks it against the others, yields its rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+from typing import BinaryIO, Protocol
+
+from dpfit.data.csv_records import Record, records
+from dpfit.data.delimited import LabelKind, delimiter_of, read_delimited
+from dpfit.data.features import FeatureMap
+from dpfit.data.libsvm import LabelPresence, read_libsvm
+from dpfit.data.numbers import BadNumber, parse_number
+from dpfit.data.open import open_binary
+from dpfit.data.options import ReadOptions
+from dpfit.data.rows import RowBlock
+from dpfit.data.table_columns import TableColumns
+from dpfit.data.table_reference import TablePlan
+from dpfit.data.text_blocks import TextBlock, text_blocks
+from dpfit.data.transcode import as_utf8
+from dpfit.errors import DataError
+
+_PARQUET_MAGIC = b"PAR1"
+_PAIRS = re.compile(rb"[^\s:,]+(?:[ \t]+[0-9]+:[^\s:,]+)+[ \t]*\Z")
+
+
+class Input(Protocol):
+    """An input of one format; files are opened in order."""
+
+    @property
+    def feature_map(self) -> FeatureMap | None:
+        """Known for tables once the first file was opened."""
+
+    def open(self, path: str, stdin: BinaryIO | None) -> Iterator[RowBlock]:
+        """Read what tells the columns, and return the rows to come."""
+
+
+def _closing(stream: BinaryIO, rows: Iterator[RowBlock]) -> Iterator[RowBlock]:
+    try:
+        yield from rows
+    finally:
+        stream.close()
+
+
+def _text_of(blocks: Iterator[TextBlock], path: str) -> Iterator[TextBlock]:
+    """Pass blocks on; the first must not be a Parquet file."""
+    for i, block in enumerate(blocks):
+        if i == 0 and block.data.startswith(_PARQUET_MAGIC):
+            raise DataError(
+                "the content is Parquet, not text", path=path, hint="give --format parquet"
+            )
+        yield block
+
+
+class LibsvmInput:
+    """LIBSVM files."""
+
+    feature_map = None
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._labels = LabelPresence(options.target_required)
+
+    def open(self, path: str, stdin: BinaryIO | None) -> Iterator[RowBlock]:
+        stream = open_binary(path, stdin)
+        rules, threads = self._options.index_rules, self._options.threads
+        blocks = _text_of(text_blocks(stream, path), path)
+        return _closing(stream, read_libsvm(blocks, path, rules, self._labels, threads))
+
+
+class DelimitedInput:
+    """CSV or TSV files.
+
+    Parameters
+    ----------
+    options : ReadOptions
+    kind : str
+        ``csv`` or ``tsv``.
+    """
+
+    def __init__(self, options: ReadOptions, kind: str) -> None:
+        self._options = options
+        self._delimiter = delimiter_of(kind, options.delimiter)
+        self._columns = TableColumns(options)
+        self._labels = LabelKind(options.textual_labels)
+
+    @property
+    def feature_map(self) -> FeatureMap | None:
+        return self._columns.feature_map
+
+    def open(self, path: str, stdin: BinaryIO | None) -> Iterator[RowBlock]:
+        stream = open_binary(path, stdin)
+        try:
+            return _closing(stream, self._rows(stream, path))
+        except BaseException:
+            stream.close()
+            raise
+
+    def _rows(self, stream: BinaryIO, path: str) -> Iterator[RowBlock]:
+        text = as_utf8(stream, path, self._options.encoding)
+        blocks = _text_of(text_blocks(text, path, quote=b'"'), path)
+        first, block = self._first_record(blocks, path)
+        if first is None or block is None:
+            return iter(())
+        # A colon in some cell means nothing: only a record that is nothing but pairs does.
+        if len(first.fields) == 1 and _PAIRS.match(first.fields[0]):
+            raise DataError(
+                "the first record consists of INDEX:VALUE pairs",
+                path=path,
+                line=first.line,
+                hint="give --format libsvm",
+            )
+        names = self._names(first, path)
+        if self._options.header:
+            rest = block.data[first.end :]
+            line = block.first_line + block.data.count(b"\n", 0, first.end)
+            block = TextBlock(rest, line, rest.count(b"\n"))
+        matched = self._columns.match(names, path)
+        plan = TablePlan(
+            delimiter=self._delimiter,
+            n_fields=len(names),
+            feature_map=matched.feature_map,
+            positions=matched.positions,
+            label=matched.label,
+            textual=bool(self._labels.textual),
+            missing=self._options.missing,
+        )
+        following = chain([block] if block.data else [], blocks)
+        return read_delimited(following, path, plan, self._labels, self._options.threads)
+
+    def _first_record(
+        self, blocks: Iterator[TextBlock], path: str
+    ) -> tuple[Record | None, TextBlock | None]:
+        for block in blocks:
+            for record in records(block, path, self._delimiter):
+                return record, block
+        return None, None
+
+    def _names(self, first: Record, path: str) -> list[str]:
+        if not self._options.header:
+            return [f"c{i + 1}" for i in range(len(first.fields))]
+        return _header_names(first, path)
+
+
+def _header_names(first: Record, path: str) -> list[str]:
+    try:
+        names = [field.decode("utf-8").strip(" \t") for field in first.fields]
+    except UnicodeDecodeError:
+        raise DataError(
+            "the header is not UTF-8 text", path=path, line=first.line, hint="see --encoding"
+        ) from None
+    seen: dict[str, int] = {}
+    for number, name in enumerate(names, start=1):
+        if not name:
+            raise DataError(f"column {number} has no name", path=path, line=first.line)
+        if name in seen:
+            # The name itself stays unsaid: a missing header would make it a record's cell.
+            message = f"columns {seen[name]} and {number} have the same name"
+            raise DataError(message, path=path, line=first.line, hint="see --no-header")
+        seen[name] = number
+    if all(map(_is_number, names)):
+        raise DataError(
+            "the header consists of numbers", path=path, line=first.line, hint="see --no-header"
+        )
+    return names
+
+
+def _is_number(text: str) -> bool:
+    try:
+        parse_number(text.encode("utf-8"))
+    except BadNumber:
+        return False
+    return True
+
+
+def make_input(kind: str, options: ReadOptions) -> Input:
+    """The input of a format, one of `dpfit.data.open.FORMATS`."""
+    if kind == "libsvm":
+        return LibsvmInput(options)
+    if kind == "parquet":
+        from dpfit.data.parquet_input import ParquetInput
+
+        return ParquetInput(options)
+    return DelimitedInput(options, kind)

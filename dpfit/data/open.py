@@ -1,0 +1,179 @@
+"""From the operands of a command to open, decompressed byte streams and their declared formats."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import BinaryIO, cast
+
+from dpfit.data.compression import (
+    MAGIC_BYTES,
+    SUFFIXES,
+    CheckedStream,
+    PrefixedStream,
+    compression_of,
+)
+from dpfit.errors import DataError, StorageError, UsageError
+
+STDIN = "-"
+
+FORMATS = ("libsvm", "csv", "tsv", "parquet")
+
+_EXTENSIONS = {
+    ".svm": "libsvm",
+    ".libsvm": "libsvm",
+    ".svmlight": "libsvm",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+
+def expand_inputs(operands: Sequence[str]) -> list[str]:
+    """Files behind the operands, in the order given; a directory gives its part files by name.
+
+    Parameters
+    ----------
+    operands : sequence of str
+        Files, directories of parts, or exactly one ``-`` for standard input.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    UsageError
+        No operand, or ``-`` beside others.
+    StorageError
+        A file does not exist or a directory cannot be listed.
+    DataError
+        A directory without part files.
+    """
+    if not operands:
+        raise UsageError("no input file is given", hint="name a file, a directory, or - for stdin")
+    if STDIN in operands:
+        if len(operands) > 1:
+            raise UsageError("'-' (standard input) must be the only input")
+        return [STDIN]
+    paths: list[str] = []
+    for operand in operands:
+        paths.extend(_parts_of(operand) if os.path.isdir(operand) else [_existing(operand)])
+    return paths
+
+
+def _existing(path: str) -> str:
+    try:
+        os.stat(path)
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{path}: {_reason(error)}") from None
+    return path
+
+
+def _parts_of(directory: str) -> list[str]:
+    try:
+        names = sorted(os.listdir(directory))
+    except OSError as error:
+        raise StorageError(f"{directory}: {_reason(error)}") from None
+    # Writers of part files mark their bookkeeping (_SUCCESS, .crc) by these first characters.
+    parts = [os.path.join(directory, name) for name in names if not name.startswith(("_", "."))]
+    nested = [part for part in parts if os.path.isdir(part)]
+    if nested:
+        raise DataError(
+            "the directory holds a directory",
+            path=nested[0],
+            hint="name the directories of part files one by one",
+        )
+    if not parts:
+        raise DataError("the directory holds no part files", path=directory)
+    return parts
+
+
+def _reason(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) else None
+    return (text or "cannot be opened").lower()
+
+
+def open_binary(path: str, stdin: BinaryIO | None = None) -> BinaryIO:
+    """Open one input for reading, decompressed if its first bytes say so.
+
+    Parameters
+    ----------
+    path : str
+        A file, or ``-``.
+    stdin : binary file, optional
+        What ``-`` means; the process's standard input if omitted. It is never closed.
+
+    Returns
+    -------
+    binary file
+        Its ``read`` raises `DataError` for damaged compression and `StorageError` for the rest.
+    """
+    raw = _open_raw(path, stdin)
+    head = _head(CheckedStream(raw, path, owned=False))
+    compression = compression_of(head)
+    named = SUFFIXES.get(os.path.splitext(path)[1].lower())
+    # An empty file is left to the reader, which says that it holds no records.
+    if head and named is not None and named != compression:
+        raw.close()
+        raise DataError(f"the name says {named} but the content is not {named} data", path=path)
+    joined = PrefixedStream(head, raw, owned=path != STDIN)
+    return cast(BinaryIO, CheckedStream(cast(BinaryIO, joined), path, compression))
+
+
+def _open_raw(path: str, stdin: BinaryIO | None) -> BinaryIO:
+    if path == STDIN:
+        if stdin is not None:
+            return stdin
+        if sys.stdin is None:
+            raise StorageError("standard input is closed")
+        return sys.stdin.buffer
+    try:
+        return open(path, "rb", buffering=0)
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{path}: {_reason(error)}") from None
+
+
+def _head(stream: CheckedStream) -> bytes:
+    head = b""
+    while len(head) < MAGIC_BYTES:
+        more = stream.read(MAGIC_BYTES - len(head))
+        if not more:
+            break
+        head += more
+    return head
+
+
+def format_of(path: str, declared: str | None = None) -> str:
+    """Format of an input: the declared one, else by extension, never by content.
+
+    Parameters
+    ----------
+    path : str
+        The input's name.
+    declared : str, optional
+        One of `FORMATS`, or ``auto``.
+
+    Returns
+    -------
+    str
+        One of `FORMATS`.
+    """
+    if declared not in (None, "auto"):
+        if declared not in FORMATS:
+            raise UsageError(f"unknown format; --format is one of auto, {', '.join(FORMATS)}")
+        return declared
+    if path == STDIN:
+        raise UsageError("the format of standard input is not known", hint=_FORMAT_HINT)
+    stem, extension = os.path.splitext(os.path.basename(path))
+    if extension.lower() in SUFFIXES:
+        extension = os.path.splitext(stem)[1]
+    found = _EXTENSIONS.get(extension.lower())
+    if found is None:
+        raise UsageError(f"{path}: the extension tells no format", hint=_FORMAT_HINT)
+    return found
+
+
+_FORMAT_HINT = f"give --format ({', '.join(FORMATS)})"

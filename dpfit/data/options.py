@@ -1,0 +1,116 @@
+"""What the caller declares about an input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dpfit.data.features import FeatureMap
+from dpfit.data.indices import MAX_HASH_BITS, MAX_INDEX, IndexRules
+from dpfit.data.schema import ColumnRole
+from dpfit.data.transcode import is_utf8
+from dpfit.errors import UsageError
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Declared facts and choices for reading; checked when made.
+
+    Attributes
+    ----------
+    format : str
+        ``auto`` (by extension), ``libsvm``, ``csv``, ``tsv`` or ``parquet``.
+    label : str, optional
+        Label column by name, or by number from 1 when there is no header.
+    delimiter : str, optional
+        Field separator of CSV; ``tab`` is understood.
+    header : bool
+        Whether the first record names the columns; else they are ``c1``, ``c2``, ...
+    encoding : str
+        Of CSV and TSV.
+    index_base : int, optional
+        0 or 1 for sparse formats; None if not declared: raw indices come back.
+    n_features : int, optional
+        Declared width of sparse formats.
+    duplicates : str
+        Repeated index in a row: ``error``, ``sum`` or ``last``.
+    missing : str
+        Empty or NaN cell of a table: ``error`` or ``zero``.
+    hash_bits : int, optional
+        Fold sparse indices, or hash text columns, into ``2**hash_bits`` features.
+    columns : mapping of str to ColumnRole
+        Roles of table columns; numeric if not named.
+    feature_map : FeatureMap, optional
+        That of the model, at prediction: columns are matched by name.
+    target_required : bool
+        False lets an input have no labels at all.
+    ignore_new_features : bool
+        Drop what is beyond ``n_features`` or not in ``feature_map``.
+    textual_labels : bool, optional
+        Whether labels of a table are text; None if not declared.
+    threads : int
+        The rows do not depend on it.
+    """
+
+    format: str = "auto"
+    label: str | None = None
+    delimiter: str | None = None
+    header: bool = True
+    encoding: str = "utf-8"
+    index_base: int | None = None
+    n_features: int | None = None
+    duplicates: str = "error"
+    missing: str = "error"
+    hash_bits: int | None = None
+    columns: Mapping[str, ColumnRole] = field(default_factory=dict)
+    feature_map: FeatureMap | None = None
+    target_required: bool = True
+    ignore_new_features: bool = False
+    textual_labels: bool | None = None
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        _choice("--duplicates", self.duplicates, ("error", "sum", "last"))
+        _choice("--missing", self.missing, ("error", "zero"))
+        _within("--index-base", self.index_base, 0, 1)
+        _within("the number of features", self.n_features, 1, MAX_INDEX)
+        _within("--hash-bits", self.hash_bits, 1, MAX_HASH_BITS)
+        _within("--threads", self.threads, 1, 4096)
+        is_utf8(self.encoding)
+
+    @property
+    def label_column(self) -> str | None:
+        """Name of the label column, from ``label`` or a column with that role."""
+        by_role = [name for name, column in self.columns.items() if column.role == "label"]
+        if self.label is None:
+            return by_role[0] if by_role else None
+        numbered = self.label.isascii() and self.label.isdigit()
+        return f"c{int(self.label[:9])}" if numbered and not self.header else self.label
+
+    def required_label(self) -> str | None:
+        """`label_column`; a table needs one if labels are required."""
+        label = self.label_column
+        if label is None and self.target_required:
+            raise UsageError("the label column is not named", hint="name it with --label")
+        return label
+
+    @property
+    def index_rules(self) -> IndexRules:
+        """The rules for sparse formats."""
+        return IndexRules(
+            base=self.index_base,
+            n_features=self.n_features,
+            duplicates=self.duplicates,
+            hash_bits=self.hash_bits,
+            ignore_new=self.ignore_new_features,
+        )
+
+
+def _choice(option: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise UsageError(f"{option} is one of {', '.join(allowed)}")
+
+
+def _within(option: str, value: int | None, low: int, high: int) -> None:
+    if value is not None and not low <= value <= high:
+        raise UsageError(f"{option} must be between {low} and {high}")

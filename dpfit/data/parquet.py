@@ -1,0 +1,226 @@
+"""Parquet files to row blocks: wide tables, and two layouts for sparse rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pac
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from dpfit.data.encode import CellFault, coded_text, numbers, sparse_rows, text_labels
+from dpfit.data.features import FeatureMap
+from dpfit.data.indices import (
+    IndexRules,
+    LineFault,
+    NotCanonical,
+    canonical,
+    checked_index,
+    store_entry,
+)
+from dpfit.data.parquet_columns import SparseLayout, as_float64, as_text, without_nulls
+from dpfit.data.rows import RowBlock
+from dpfit.errors import DataError
+
+_CELLS_PER_BATCH = 1 << 20
+_ROWS_PER_BATCH = 1 << 15
+_NOT_READABLE = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError)
+
+
+@dataclass(frozen=True)
+class ParquetPlan:
+    """How to read the rows of one Parquet file.
+
+    Attributes
+    ----------
+    features : FeatureMap or SparseLayout
+    rules : IndexRules
+        For the sparse layouts.
+    label : str, optional
+        Name of the label column.
+    textual : bool
+        Whether labels are text.
+    missing : str
+        ``error`` or ``zero``.
+    """
+
+    features: FeatureMap | SparseLayout
+    rules: IndexRules
+    label: str | None
+    textual: bool
+    missing: str
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns to read."""
+        if isinstance(self.features, SparseLayout):
+            names = list(self.features.columns)
+        else:
+            names = [column.name for column in self.features.columns]
+        return names if self.label is None else [*names, self.label]
+
+
+def open_parquet(source: str | IO[bytes], path: str) -> pq.ParquetFile:
+    """Open a Parquet file; anything else is a `DataError` that names ``--format``."""
+    try:
+        return pq.ParquetFile(source, page_checksum_verification=True)
+    except _NOT_READABLE:
+        raise DataError(
+            "the content is not a readable Parquet file", path=path, hint="see --format"
+        ) from None
+
+
+def read_parquet(
+    file: pq.ParquetFile, path: str, plan: ParquetPlan, threads: int = 1
+) -> Iterator[RowBlock]:
+    """Yield the row blocks of one open Parquet file.
+
+    Parameters
+    ----------
+    file : ParquetFile
+    path : str
+        The file's name for errors.
+    plan : ParquetPlan
+    threads : int
+        More than one lets pyarrow decode columns in parallel; the result does not depend on it.
+    """
+    make = _sparse_block if isinstance(plan.features, SparseLayout) else _wide_block
+    first_row = 1
+    for batch in _batches(file, path, plan, threads):
+        try:
+            block = make(batch, plan)
+        except CellFault as fault:
+            message = f"{fault.message} (row {first_row + fault.row})"
+            raise DataError(message, path=path, hint=_hint(fault)) from None
+        except _NOT_READABLE:
+            raise _damaged(path) from None
+        first_row += batch.num_rows
+        if block.n_rows:
+            yield block
+
+
+def _hint(fault: CellFault) -> str | None:
+    if len(fault.args) > 1 and fault.args[1] is not None:
+        return str(fault.args[1])
+    return "see --missing zero" if "null" in fault.message or "NaN" in fault.message else None
+
+
+def _damaged(path: str) -> DataError:
+    return DataError("the Parquet data are damaged or of an unsupported kind", path=path)
+
+
+def _batches(
+    file: pq.ParquetFile, path: str, plan: ParquetPlan, threads: int
+) -> Iterator[pa.RecordBatch]:
+    rows = max(1, min(_ROWS_PER_BATCH, _CELLS_PER_BATCH // max(1, len(plan.columns))))
+    try:
+        yield from file.iter_batches(batch_size=rows, columns=plan.columns, use_threads=threads > 1)
+    except _NOT_READABLE:
+        raise _damaged(path) from None
+
+
+def _named(name: str, convert: Callable[[pa.Array], Any], array: pa.Array) -> Any:
+    """Convert a column; a fault is told with the column's name."""
+    try:
+        return convert(array)
+    except CellFault as fault:
+        raise CellFault(fault.row, f"column '{name}' {fault.message}") from None
+
+
+def _target(
+    batch: pa.RecordBatch, plan: ParquetPlan
+) -> NDArray[np.float64] | NDArray[np.object_] | None:
+    if plan.label is None:
+        return None
+    column = batch.column(plan.label)
+    if plan.textual:
+        return _named(plan.label, lambda c: text_labels(coded_text(as_text(c))), column)  # type: ignore[no-any-return]
+    return _named(plan.label, lambda c: numbers(as_float64(c), "error"), column)  # type: ignore[no-any-return]
+
+
+def _wide_block(batch: pa.RecordBatch, plan: ParquetPlan) -> RowBlock:
+    assert isinstance(plan.features, FeatureMap)
+    columns = [
+        (as_float64 if column.role == "numeric" else as_text)(batch.column(column.name))
+        for column in plan.features.columns
+    ]
+    try:
+        rows = sparse_rows(plan.features, columns, batch.num_rows, plan.missing)
+    except CellFault as fault:
+        raise CellFault(fault.row, f"column '{fault.args[1]}' {fault.message}") from None
+    return RowBlock(*rows, target=_target(batch, plan))
+
+
+def _sparse_block(batch: pa.RecordBatch, plan: ParquetPlan) -> RowBlock:
+    assert isinstance(plan.features, SparseLayout)
+    indptr, raw, values = _entries(batch, plan.features)
+    row_of = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    _refuse(np.asarray(raw < 0), row_of, "a column index is negative")
+    _refuse(~np.isfinite(values), row_of, "a value is not finite (NaN or infinite)")
+    try:
+        rows = canonical(indptr, raw.astype(np.uint64), values, plan.rules)
+    except NotCanonical:
+        raise _index_fault(indptr, raw, values, plan.rules) from None
+    return RowBlock(*rows, target=_target(batch, plan))
+
+
+def _refuse(bad: NDArray[np.bool_], row_of: NDArray[np.int64], message: str) -> None:
+    if bad.any():
+        raise CellFault(int(row_of[np.argmax(bad)]), message)
+
+
+def _entries(
+    batch: pa.RecordBatch, layout: SparseLayout
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    lists = [batch.column(name) for name in layout.columns]
+    lengths = [_lengths(column) for column in lists]
+    unequal = lengths[0] != lengths[-1]
+    if unequal.any():
+        raise CellFault(int(np.argmax(unequal)), "indices and values differ in length")
+    indptr = np.zeros(len(lengths[0]) + 1, dtype=np.int64)
+    np.cumsum(lengths[0], out=indptr[1:])
+    flat = [column.flatten() for column in lists]
+    if layout.fields is not None:
+        flat = [pac.struct_field(flat[0], name) for name in layout.fields]
+    row_of = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    for part, what in zip(flat, ("a column index", "a value"), strict=True):
+        if part.null_count:
+            _refuse(part.is_null().to_numpy(zero_copy_only=False), row_of, f"{what} is null")
+    index = flat[0]
+    if index.type == pa.uint64():
+        # Beyond int64 nothing is allowed anyway; the largest one stays out of every range.
+        index = pac.min_element_wise(index, pa.scalar(2**63 - 1, pa.uint64()))
+    raw = index.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return indptr, raw, as_float64(flat[1]).to_numpy(zero_copy_only=False)
+
+
+def _lengths(column: pa.Array) -> NDArray[np.int64]:
+    lengths = pac.list_value_length(without_nulls(column))
+    return lengths.cast(pa.int64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _index_fault(
+    indptr: NDArray[np.int64],
+    raw: NDArray[np.int64],
+    values: NDArray[np.float64],
+    rules: IndexRules,
+) -> CellFault:
+    """Say which row broke the rules, and how."""
+    for row in range(len(indptr) - 1):
+        entries: dict[int, float] = {}
+        try:
+            for at in range(indptr[row], indptr[row + 1]):
+                index = checked_index(int(raw[at]), rules)
+                if index is not None:
+                    store_entry(entries, index, float(values[at]), rules.duplicates)
+        except LineFault as line_fault:
+            fault = CellFault(row, line_fault.message)
+            fault.args = (line_fault.message, line_fault.hint)
+            return fault
+        if not all(map(np.isfinite, entries.values())):
+            return CellFault(row, "the sum of a repeated column is too large for a float")
+    return CellFault(0, "the sum of columns that share a hash is too large for a float")

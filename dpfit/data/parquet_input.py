@@ -1,0 +1,131 @@
+"""Parquet inputs: finds the file's layout, spools what cannot seek."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import IO, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpfit.data.compression import CheckedStream
+from dpfit.data.features import FeatureMap
+from dpfit.data.open import STDIN, open_binary
+from dpfit.data.options import ReadOptions
+from dpfit.data.parquet import ParquetPlan, open_parquet, read_parquet
+from dpfit.data.parquet_columns import (
+    check_type,
+    is_list,
+    is_number,
+    is_text,
+    sparse_layout,
+)
+from dpfit.data.rows import RowBlock
+from dpfit.data.spool import spooled
+from dpfit.data.table_columns import TableColumns
+from dpfit.errors import DataError, StorageError
+
+
+class ParquetInput:
+    """Parquet files.
+
+    Parameters
+    ----------
+    options : ReadOptions
+    """
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._columns = TableColumns(options)
+        self._textual = options.textual_labels
+        self._sparse: bool | None = None
+
+    @property
+    def feature_map(self) -> FeatureMap | None:
+        return self._columns.feature_map
+
+    def open(self, path: str, stdin: BinaryIO | None) -> Iterator[RowBlock]:
+        source = _seekable(path, stdin)
+        try:
+            file = open_parquet(source, path)
+            plan = self._plan(file, path)
+        except BaseException:
+            source.close()
+            raise
+        return self._rows(source, file, path, plan)
+
+    def _rows(
+        self, source: IO[bytes], file: pq.ParquetFile, path: str, plan: ParquetPlan
+    ) -> Iterator[RowBlock]:
+        with closing(source):
+            yield from read_parquet(file, path, plan, self._options.threads)
+
+    def _plan(self, file: pq.ParquetFile, path: str) -> ParquetPlan:
+        fields = _fields(file, path)
+        names = [field.name for field in fields]
+        label = self._columns.label_position(names, path)
+        others = [field for i, field in enumerate(fields) if i != label and self._is_used(field)]
+        layout = sparse_layout(others)
+        if self._sparse not in (None, layout is not None):
+            raise DataError("this file and the first differ in their layout", path=path)
+        self._sparse = layout is not None
+        rules = self._options.index_rules
+        if rules.base is None:
+            rules = replace(rules, base=0)
+        return ParquetPlan(
+            features=layout or self._wide(fields, names, path),
+            rules=rules,
+            label=None if label is None else names[label],
+            textual=label is not None and self._is_textual(fields[label], path),
+            missing=self._options.missing,
+        )
+
+    def _is_used(self, field: pa.Field) -> bool:
+        role = self._options.columns.get(field.name)
+        return role is None or role.role not in ("ignore", "label")
+
+    def _wide(self, fields: list[pa.Field], names: list[str], path: str) -> FeatureMap:
+        if self._options.feature_map is None:
+            for field in filter(self._is_used, fields):
+                if is_list(field.type) or pa.types.is_nested(field.type):
+                    check_type(field, "numeric", path)
+        matched = self._columns.match(names, path)
+        for column, position in zip(matched.feature_map.columns, matched.positions, strict=True):
+            check_type(fields[position], column.role, path)
+        return matched.feature_map
+
+    def _is_textual(self, field: pa.Field, path: str) -> bool:
+        if not (is_text(field.type) or is_number(field.type)):
+            raise DataError("the label column is neither text nor numeric", path=path)
+        textual = is_text(field.type)
+        if self._textual not in (None, textual):
+            found, expected = ("text", "numbers") if textual else ("numeric", "text")
+            raise DataError(f"the labels are {found} where {expected} are expected", path=path)
+        self._textual = textual
+        return textual
+
+
+def _fields(file: pq.ParquetFile, path: str) -> list[pa.Field]:
+    try:
+        schema = file.schema_arrow
+        fields = [schema.field(i) for i in range(len(schema.names))]
+    except (pa.ArrowException, ValueError, TypeError, KeyError, OSError):
+        raise DataError("the Parquet schema cannot be read", path=path) from None
+    if len({field.name for field in fields}) != len(fields):
+        raise DataError("two columns have the same name", path=path)
+    return fields
+
+
+def _seekable(path: str, stdin: BinaryIO | None) -> IO[bytes]:
+    """The file itself where that works; a copy of a pipe or of a file compressed as a whole."""
+    with open_binary(path, stdin) as stream:
+        plain = not isinstance(stream, CheckedStream) or not stream.is_compressed
+        if path == STDIN or not plain or not os.path.isfile(path):
+            return spooled(stream, path)
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise StorageError(f"{path}: {(error.strerror or 'cannot be opened').lower()}") from None
