@@ -104,7 +104,8 @@ class RandomWords(Protocol):
     ) -> NDArray[np.uint64]:
         """Four words for `n_rounds` rounds of each index, shape (len(index) * n_rounds, 4).
 
-        Row i * n_rounds + k belongs to index[i] and round `round_` + k.
+        Row i * n_rounds + k belongs to index[i] and round `round_` + k. The next call overwrites
+        the array.
         """
 
     def deep(self, step: int, index: int, round_: int, variable: int, word: int) -> int:
@@ -136,7 +137,8 @@ class BitSource:
         self._main_key = key.subkey("main")
         self._aux = _block_cipher(key.subkey("aux"))
         self._deep = _block_cipher(key.subkey("deep"))
-        self._scratch = _Scratch()
+        self._main_scratch = _Scratch()
+        self._aux_scratch = _Scratch()
 
     def main(self, step: int, first: int) -> WordStream:
         """Stream of one word for each index `first`, `first` + 1, ... of a step.
@@ -146,14 +148,15 @@ class BitSource:
         self._key.check_process()
         _check("step", step, STEP_LIMIT)
         _check("index", first, INDEX_LIMIT)
-        return _CounterStream(self._key, self._main_key, self._scratch, step, first)
+        return _CounterStream(self._key, self._main_key, self._main_scratch, step, first)
 
     def aux(
         self, step: int, index: NDArray[np.int64], round_: int, n_rounds: int
     ) -> NDArray[np.uint64]:
         """Four words for `n_rounds` rounds of each index, shape (len(index) * n_rounds, 4).
 
-        Row i * n_rounds + k belongs to index[i] and round `round_` + k.
+        Row i * n_rounds + k belongs to index[i] and round `round_` + k. The next call overwrites
+        the array.
         """
         self._key.check_process()
         _check("step", step, STEP_LIMIT)
@@ -161,13 +164,13 @@ class BitSource:
         _check("last round", round_ + n_rounds - 1, ROUND_LIMIT)
         _check("index", int(index.min()), INDEX_LIMIT)
         _check("index", int(index.max()), INDEX_LIMIT)
-        blocks = np.empty((len(index), n_rounds, 2, 2), "<u8")
+        n_words = _AUX_WORDS * len(index) * n_rounds
+        scratch = self._aux_scratch
+        scratch.reserve(n_words)
+        blocks = scratch.plain_words[:n_words].reshape(len(index), n_rounds, 2, 2)
         blocks[..., 0] = index[:, None, None]
         blocks[..., 1] = _aux_fields(step, round_, n_rounds)
-        cipher_text = bytearray(blocks.nbytes + _BLOCK_BYTES - 1)
-        self._aux.update_into(blocks.data.cast("B"), cipher_text)
-        words = np.frombuffer(cipher_text, np.uint64, blocks.size)
-        return _native(words).reshape(-1, _AUX_WORDS)
+        return scratch.encrypt(self._aux, n_words).reshape(-1, _AUX_WORDS)
 
     def deep(self, step: int, index: int, round_: int, variable: int, word: int) -> int:
         """Further 64-bit word number `word` of one variable of one trial."""
@@ -183,22 +186,30 @@ class BitSource:
 
 
 class _Scratch:
-    """Buffers every stream of a source writes into, so a block costs no allocation."""
+    """Plain text and cipher text buffers, reused so that a block costs no allocation."""
 
     def __init__(self) -> None:
-        self.zeros = memoryview(b"")
-        self.cipher_text = bytearray()
-        self.view = memoryview(self.cipher_text)
-        self.words = np.empty(0, np.uint64)
+        self._plain = memoryview(b"")
+        self._cipher = memoryview(b"")
+        self.plain_words = np.empty(0, "<u8")
+        self._words = np.empty(0, np.uint64)
 
     def reserve(self, count: int) -> None:
-        """Make room for `count` words; update_into wants a spare block less one byte."""
-        if count <= len(self.words):
+        """Make room for `count` words; a new plain text is all zeros."""
+        if count <= len(self.plain_words):
             return
-        self.zeros = memoryview(bytes(8 * count))
-        self.cipher_text = bytearray(8 * count + _BLOCK_BYTES - 1)
-        self.view = memoryview(self.cipher_text)
-        self.words = np.frombuffer(self.cipher_text, np.uint64, count)
+        self.plain_words = np.zeros(count, "<u8")
+        self._plain = self.plain_words.data.cast("B")
+        # update_into wants one byte less than a spare block.
+        self._cipher = memoryview(bytearray(8 * count + _BLOCK_BYTES - 1))
+        self._words = np.frombuffer(self._cipher, np.uint64, count)
+
+    def encrypt(self, cipher: CipherContext, count: int) -> NDArray[np.uint64]:
+        """Cipher text of the first `count` plain words, little-endian on every machine."""
+        n_bytes = 8 * count
+        cipher.update_into(self._plain[:n_bytes], self._cipher[: n_bytes + _BLOCK_BYTES - 1])
+        words = self._words[:count]
+        return words if sys.byteorder == "little" else words.byteswap(inplace=True)
 
 
 class _CounterStream:
@@ -223,13 +234,8 @@ class _CounterStream:
         self._next += count
         # The 64-bit block counter must never carry into the step.
         _check("last index", self._next - 1, INDEX_LIMIT)
-        scratch = self._scratch
-        scratch.reserve(count)
-        n_bytes = 8 * count
-        self._cipher.update_into(
-            scratch.zeros[:n_bytes], scratch.view[: n_bytes + _BLOCK_BYTES - 1]
-        )
-        return _native(scratch.words[:count])
+        self._scratch.reserve(count)
+        return self._scratch.encrypt(self._cipher, count)
 
 
 def _block_cipher(key: bytes) -> CipherContext:
@@ -247,11 +253,6 @@ def _aux_fields(step: int, round_: int, n_rounds: int) -> NDArray[np.uint64]:
     # 2 k + half becomes k << 16 | half.
     fields = (fields >> np.uint64(1) << np.uint64(16)) | (fields & np.uint64(1))
     return fields + np.uint64(step << 32 | round_ << 16)
-
-
-def _native(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Little-endian words in the machine's own order, so seeded runs agree on every machine."""
-    return words if sys.byteorder == "little" else words.byteswap(inplace=True)
 
 
 def _check(name: str, value: int, limit: int) -> None:

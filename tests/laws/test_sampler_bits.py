@@ -81,7 +81,7 @@ def test_aux_rounds_are_positioned() -> None:
     """Words of a round do not depend on which rounds or indices are asked for together."""
     source = BitSource(KEY)
     index = np.array([5, 0, 2**40 - 1, 77])
-    together = source.aux(3, index, 2, 5).reshape(4, 5, 4)
+    together = source.aux(3, index, 2, 5).copy().reshape(4, 5, 4)
     for row, i in enumerate(index):
         for k in range(5):
             alone = source.aux(3, np.array([i]), 2 + k, 1)[0]
