@@ -29,7 +29,8 @@ _SQRT_2PI = math.sqrt(2.0 * math.pi)
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _SMALLEST = 5e-324
 _LARGEST_MU = 1e4  # beyond, the rounding of eps/mu - mu/2 would eat the margin
-_SMALLEST_MU = 1e-305  # below, halving would underflow; a larger mu is a valid bound
+_FLOOR = 1e-305  # smaller parameters are raised to it, against us, so that nothing underflows
+_HUGE_RHO = 1e100
 _MILLS_SWITCH = 4.0
 _MILLS_DEPTH = 40  # at x >= 4 the fraction has converged to a double after about 15 levels
 _ROOT_TOLERANCE = 2.0**-51
@@ -164,7 +165,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 0.0 if math.isfinite(mu) else 1.0
     if math.isinf(mu):
         return 1.0
-    return _exp_up(_log_gaussian_delta(mu, epsilon))
+    return _exp_up(_log_gaussian_delta(max(mu, _FLOOR), epsilon))
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
@@ -183,7 +184,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         return 0.0
     if math.isinf(mu) or delta == 0.0:
         return math.inf
-    target = math.log(delta) - MARGIN
+    mu, target = max(mu, _FLOOR), math.log(delta) - MARGIN
 
     def excess(epsilon: float) -> float:
         return _log_gaussian_delta(mu, epsilon) - target
@@ -231,11 +232,10 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 def _log_gaussian_delta(mu: float, epsilon: float) -> float:
     """Log of the exact curve; each branch is a form without cancellation."""
-    mu = max(mu, _SMALLEST_MU)
     a, b = epsilon / mu - mu / 2.0, epsilon / mu + mu / 2.0
     if mu > _LARGEST_MU:
         return _log_gaussian_delta_bound(a - 1e-12 * b)
-    if a > 1e150:
+    if a > 1e4:  # log delta < -5e7, far below any double
         return -math.inf
     if a > 0.0:  # e^eps phi(b) = phi(a) takes the exponential out of both terms
         return -a * a / 2.0 - _LOG_SQRT_2PI + math.log(_mills_drop(a, mu))
@@ -302,6 +302,7 @@ def randomized_response_mu(log_odds: float) -> float:
     _require_nonnegative("log_odds", log_odds)
     if log_odds == 0.0:
         return 0.0
+    log_odds = max(log_odds, _FLOOR)
     steepest = _SQRT_2PI / 4.0 * log_odds * (1.0 + MARGIN)
     if log_odds > 1400.0:  # beyond the tails a double can hold; the bound above is enough
         return steepest
@@ -343,6 +344,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
         return 0.0 if math.isfinite(rho) else 1.0
     if math.isinf(rho):
         return 1.0
+    rho = max(rho, _FLOOR)
 
     def slope(log_x: float) -> float:
         x = math.exp(log_x)
@@ -371,7 +373,9 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
         return 0.0
     if math.isinf(rho) or delta == 0.0:
         return math.inf
-    log_inverse = -math.log(delta)
+    rho, log_inverse = max(rho, _FLOOR), -math.log(delta)
+    if rho > _HUGE_RHO:  # Bun and Steinke (TCC 2016), proposition 1.3
+        return (rho + 2.0 * math.sqrt(rho) * math.sqrt(log_inverse)) * (1.0 + MARGIN)
 
     def excess(x: float) -> float:
         return log_inverse - rho * x * x - math.log1p(x)
@@ -393,11 +397,13 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     Parameters
     ----------
     epsilon : float
-        In (0, 1e6].
+        In [1e-12, 1e6].
     delta : float
         In [1e-300, 1).
     """
     _require_request(epsilon, delta)
+    if epsilon < 1e-12:
+        raise ValueError(f"epsilon must be at least 1e-12, not {epsilon!r}")
     target = epsilon * (1.0 - MARGIN)
 
     def excess(rho: float) -> float:

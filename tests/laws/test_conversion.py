@@ -252,6 +252,23 @@ def test_a_hopeless_mu_still_gets_a_bound(mu: float, delta: float) -> None:
     assert exact_delta(mu, mu * mu / 2 + mu) <= cv.gaussian_delta(mu, mu * mu / 2 + mu)
 
 
+ANYTHING = st.floats(0.0, math.inf)
+
+
+@given(parameter=ANYTHING, epsilon=ANYTHING, delta=st.floats(0.0, 1.0))
+@settings(deadline=None)
+def test_extremes_get_an_answer(parameter: float, epsilon: float, delta: float) -> None:
+    """Subnormal, huge and infinite arguments: no crash, no endless search, no NaN."""
+    for cost in (cv.gaussian_delta, cv.zcdp_delta):
+        assert 0.0 <= cost(parameter, epsilon) <= 1.0
+    for cost in (cv.gaussian_epsilon, cv.zcdp_epsilon):
+        assert cost(parameter, delta) >= 0.0
+    assert cv.randomized_response_mu(parameter) >= 0.0
+    if 1e-300 <= delta < 1.0:
+        assert cv.gaussian_mu(min(epsilon, 1e6), delta) > 0.0
+        assert cv.zcdp_rho(min(max(epsilon, 1e-12), 1e6), delta) > 0.0
+
+
 @pytest.mark.parametrize("bad", [-1.0, math.nan, -math.inf])
 def test_nonsense_is_refused(bad: float) -> None:
     for function in (cv.gaussian_delta, cv.gaussian_epsilon, cv.zcdp_delta, cv.zcdp_epsilon):
@@ -264,6 +281,8 @@ def test_nonsense_is_refused(bad: float) -> None:
             solve(bad, 0.5)
         with pytest.raises(ValueError, match="must"):
             solve(0.5, bad)
+    with pytest.raises(ValueError, match="must"):
+        cv.zcdp_rho(0.0, 0.5)
 
 
 # --- exact rounding ------------------------------------------------------------------------------
