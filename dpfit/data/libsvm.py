@@ -106,10 +106,12 @@ def parse_fast(data: bytes, n_lines: int, rules: IndexRules, labelled: bool) -> 
     """Rows of the block as the reference parser would give them, or None if not sure."""
     if b"\0" in data:
         return None
-    text = _table_text(data, labelled)
-    rows = None if text is None else _parse_table(text, n_lines, rules, labelled)
-    if rows is not None:
-        return rows
+    # Without labels nothing in the table would betray a blank line.
+    if labelled:
+        text = _table_text(data, labelled)
+        rows = None if text is None else _parse_table(text, n_lines, rules, labelled)
+        if rows is not None:
+            return rows
     data = _plain(data)
     if not data:
         return None
@@ -125,9 +127,9 @@ def _plain(data: bytes) -> bytes:
             return b""
     if b"#" in data:
         data = _COMMENT.sub(b"", data)
-    if b"q" in data:
-        data = _QID.sub(b"", data)
-    return _BLANK_LINES.sub(b"\n", b"\n" + data)[1:]
+    data = _BLANK_LINES.sub(b"\n", b"\n" + data)[1:]
+    # Last: a line of nothing but a query number is a record, not a blank line.
+    return _QID.sub(b"", data) if b"q" in data else data
 
 
 def _table_text(data: bytes, labelled: bool) -> bytes | None:
