@@ -97,7 +97,8 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIght:
     With unit rows and ``E = eta tau``: for ``d <= 4 s`` 30 steps of ``E = 30``; otherwise few large
     steps, ``T = clip(n mu / 700, 3, 10)`` and ``E = min(n mu / (2 T), 300)``, since what a model's
     score suffers from the noise is ``2 E T / (n mu)`` and larger steps diverge under the threshold.
-    For the squared loss, whose curvature is 1, ``E <= tau`` keeps each step a contraction.
+    For the squared loss, whose curvature is 1, ``E <= tau`` keeps each step a contraction. Without
+    noise steps cost nothing, so there are many.
 
     Parameters
     ----------
@@ -107,7 +108,9 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIght:
         s.
     """
     signal = scale.rows_times_mu
-    if scale.loss == "squared":
+    if scale.squared_mu is None:
+        tau, steps, length = _noiseless(scale, sparsity)
+    elif scale.loss == "squared":
         tau = 0.2
         steps = int(np.clip(np.ceil(0.02 * signal / (2 * tau)), 10, 100))
         length = min(0.02 * signal / (2 * steps), tau)
@@ -119,3 +122,9 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIght:
         length = min(signal / (2 * steps), 300.0)
     # theta scales as 1/K and the gradient as K, so the step that does the same scales as 1/K^2.
     return DpIght(sparsity, steps, length / tau / scale.row_norm**2, tau)
+
+
+def _noiseless(scale: PublicScale, sparsity: int) -> tuple[float, int, float]:
+    if scale.loss == "squared":
+        return 0.2, 200, 0.2
+    return 0.25, 200, 30.0 if scale.n_features <= 4 * sparsity else 100.0

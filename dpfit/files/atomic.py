@@ -7,6 +7,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from dpfit.errors import StorageError
 
@@ -14,29 +15,13 @@ from dpfit.errors import StorageError
 def write_atomically(path: str, data: bytes, *, overwrite: bool) -> None:
     """Write ``data`` to ``path`` so that a reader, or a crash, never sees half of it.
 
-    A link is followed, the mode of a file that is replaced is kept, and a new file gets the mode
-    that the user's umask asks for.
-
-    Parameters
-    ----------
-    path : str
-        Target file. A device or pipe (``/dev/null``) is written directly.
-    data : bytes
-        The whole content.
-    overwrite : bool
-        Whether an existing file may be replaced.
-
     Raises
     ------
     StorageError
-        The file exists and may not be replaced, or the system refused to write.
+        As :func:`written_atomically`.
     """
-    try:
-        _write(os.path.realpath(path), data, overwrite=overwrite)
-    except FileExistsError:
-        raise StorageError(f"{path}: exists", hint="give --force to replace it") from None
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {_reason(error)}") from None
+    with written_atomically(path, overwrite=overwrite) as stream:
+        stream.write(data)
 
 
 def check_writable(path: str, *, overwrite: bool) -> None:
@@ -61,14 +46,43 @@ def check_writable(path: str, *, overwrite: bool) -> None:
         raise StorageError(f"{path}: cannot be written: {_reason(error)}") from None
 
 
-def _write(target: str, data: bytes, *, overwrite: bool) -> None:
+@contextlib.contextmanager
+def written_atomically(path: str, *, overwrite: bool) -> Iterator[BinaryIO]:
+    """A stream whose content becomes ``path`` when the block ends, and vanishes when it fails.
+
+    A link is followed, the mode of a file that is replaced is kept, and a new file gets the mode
+    that the user's umask asks for.
+
+    Parameters
+    ----------
+    path : str
+        Target file. A device or pipe (``/dev/null``) is written directly.
+    overwrite : bool
+        Whether an existing file may be replaced.
+
+    Raises
+    ------
+    StorageError
+        The file exists and may not be replaced, or the system refused to write.
+    """
+    try:
+        with _written(os.path.realpath(path), overwrite=overwrite) as stream:
+            yield stream
+    except FileExistsError:
+        raise StorageError(f"{path}: exists", hint="give --force to replace it") from None
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written: {_reason(error)}") from None
+
+
+@contextlib.contextmanager
+def _written(target: str, *, overwrite: bool) -> Iterator[BinaryIO]:
     if _is_special(target):
         with open(target, "wb") as stream:
-            stream.write(data)
+            yield stream
         return
     with _temporary_beside(target) as (descriptor, temporary):
         with os.fdopen(os.dup(descriptor), "wb") as stream:
-            stream.write(data)
+            yield stream
         os.fchmod(descriptor, _mode_for(target))
         os.fsync(descriptor)
         if overwrite:

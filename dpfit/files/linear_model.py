@@ -47,6 +47,10 @@ class LinearModel:
         Number of the first column in LIBSVM input.
     feature_map : mapping or None
         How named columns become features; None for plain sparse input.
+    label_column : str or None
+        Name of the target's column, for input that names its columns.
+    hash_bits : int or None
+        Sparse input had its indices folded into ``2**hash_bits`` columns.
     row_map : (str, float)
         Kind and norm of the row map.
     intercept : float
@@ -65,6 +69,8 @@ class LinearModel:
     n_features: int
     index_base: int
     feature_map: Json | None
+    label_column: str | None
+    hash_bits: int | None
     row_map: tuple[str, float]
     intercept: float
     indices: NDArray[np.int64]
@@ -84,6 +90,8 @@ class LinearModel:
                 "count": self.n_features,
                 "index_base": self.index_base,
                 "columns": self.feature_map,
+                "label": self.label_column,
+                "hash_bits": self.hash_bits,
             },
             "row_map": {"kind": self.row_map[0], "norm": self.row_map[1]},
             "intercept": self.intercept,
@@ -132,7 +140,9 @@ def _model(document: object) -> LinearModel:
     features = _mapping(root["features"], "features")
     n_features = _whole(features["count"], "features.count", 1, LARGEST_FEATURE_COUNT)
     index_base = _whole(features["index_base"], "features.index_base", 0, 1)
-    columns = features["columns"]
+    columns, label, bits = features["columns"], features["label"], features["hash_bits"]
+    if not (label is None or isinstance(label, str)):
+        raise ValueError("features.label is no text")
     loss = root["loss"]
     if loss not in ("logistic", "squared"):
         raise ValueError("its loss is not known")
@@ -146,6 +156,8 @@ def _model(document: object) -> LinearModel:
         n_features=n_features,
         index_base=index_base,
         feature_map=None if columns is None else _mapping(columns, "features.columns"),
+        label_column=label,
+        hash_bits=None if bits is None else _whole(bits, "features.hash_bits", 1, 31),
         row_map=_row_map(root["row_map"]),
         intercept=_number(root["intercept"], "intercept"),
         indices=indices,
@@ -161,7 +173,9 @@ def _coefficients(
     if not isinstance(raw, list) or not isinstance(numbers, list) or len(raw) != len(numbers):
         raise ValueError("coefficients need indices and values of one length")
     last = n_features - 1 + index_base
-    indices = np.array([_whole(i, "a coefficient's index", index_base, last) for i in raw], np.int64)
+    indices = np.array(
+        [_whole(i, "a coefficient's index", index_base, last) for i in raw], np.int64
+    )
     if np.any(np.diff(indices) <= 0):
         raise ValueError("coefficient indices must increase")
     values = np.array([_number(v, "a coefficient") for v in numbers], np.float64)

@@ -18,7 +18,7 @@ from dpfit.privacy.ledger_document import Json
 from dpfit.privacy.mechanisms.gaussian import GaussianNoise
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.random_bits import BitSource, RunKey
-from dpfit.privacy.records import PrivateRecords, RecordCollector
+from dpfit.privacy.records import Label, Layout, PrivateRecords, RecordCollector
 
 
 class LinearFit:
@@ -30,8 +30,8 @@ class LinearFit:
         What the user asked for.
     blocks : iterable of RowBlock
         The private rows, read once.
-    named_features : int or None
-        Number of features when the input names its columns.
+    layout : callable
+        Tells, once the rows were read, what their format fixes about the columns.
     source : str
         What to call the input in messages.
 
@@ -41,6 +41,10 @@ class LinearFit:
         Settings, charge and public facts.
     index_base : int
         Number of the input's first column.
+    classes : tuple of two labels, or None
+        Negative and positive label.
+    target_range : (float, float) or None
+        Bounds of a real target.
 
     Raises
     ------
@@ -53,20 +57,24 @@ class LinearFit:
         request: FitRequest,
         blocks: Iterable[RowBlock],
         *,
-        named_features: int | None,
+        layout: Callable[[], Layout],
         source: str,
     ) -> None:
         self.request = request
         facts = PublicFacts(strict=request.strict)
         collector = RecordCollector(finest_grid(request), request.declared, facts, source)
         collector.collect(blocks)
-        collector.settle_shape(request.adjacency, named_features=named_features)
+        collector.settle_shape(request.adjacency, layout())
         self.index_base = collector.index_base
         loss_name = self._settle_loss(collector, facts)
+        self.classes: tuple[Label, Label] | None = None
+        self.target_range: tuple[float, float] | None = None
         if loss_name == "logistic":
-            target = collector.binary_target(request.positive_label)
+            self.classes = collector.settle_labels(request.positive_label)
+            target = collector.binary_target(self.classes)
         else:
-            target = collector.real_target()
+            self.target_range = collector.settle_range()
+            target = collector.real_target(self.target_range)
         self.plan: FitPlan = plan_fit(request, facts, loss_named(loss_name))
         self._records: PrivateRecords = collector.build(target, self.plan.grid, request.threads)
 

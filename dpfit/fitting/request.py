@@ -108,7 +108,7 @@ class FitRequest:
             if self.loss == "logistic":
                 raise UsageError("--target-range belongs to --loss squared")
             low, high = declared.target_range
-            if not (math.isfinite(low) and math.isfinite(high) and low < high < low + math.inf):
+            if not (low < high and math.isfinite(high - low)):
                 raise UsageError("--target-range needs two finite numbers, the lower first")
 
     @property

@@ -37,8 +37,13 @@ class Ledger:
         self.path = path
         self._lock_timeout = lock_timeout
 
-    def read(self) -> LedgerDocument:
+    def read(self, *, must_exist: bool = False) -> LedgerDocument:
         """The verified document; an empty one if the file does not exist.
+
+        Parameters
+        ----------
+        must_exist : bool
+            Refuse a missing file instead.
 
         Raises
         ------
@@ -53,6 +58,8 @@ class Ledger:
             with open(self.path, "rb") as stream:
                 return parse_ledger(stream.read(), self.path)
         except FileNotFoundError:
+            if must_exist:
+                raise StorageError(f"{self.path}: no such file") from None
             return LedgerDocument()
         except OSError as error:
             reason = (error.strerror or "refused").lower()
@@ -120,9 +127,7 @@ class Ledger:
     def close(self, run: str, outcome: str, **detail: str) -> None:
         """Append how a run ended, ``released`` or ``aborted``. The charge does not change."""
         with locked(self.path, timeout=self._lock_timeout):
-            document = self.read().append(
-                {"kind": outcome, "run": run, "time": _now(), **detail}
-            )
+            document = self.read().append({"kind": outcome, "run": run, "time": _now(), **detail})
             write_atomically(self.path, document.to_bytes(), overwrite=True)
 
 

@@ -113,9 +113,7 @@ def parse_ledger(data: bytes, path: str) -> LedgerDocument:
         repaired: what a damaged ledger allows cannot be known.
     """
     try:
-        root = json.loads(
-            data, parse_constant=_no_constant, object_pairs_hook=_unique_object
-        )
+        root = json.loads(data, parse_constant=_no_constant, object_pairs_hook=_unique_object)
         cap, entries = _header(root)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"it is not a {SCHEMA} document ({_plain(error)})") from None

@@ -7,7 +7,7 @@ opens.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -52,6 +52,22 @@ class DeclaredFacts:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """What the input's format itself fixes about the columns; None: it fixes nothing.
+
+    Attributes
+    ----------
+    n_features : int or None
+        Number of columns, when the input names them or they are hashed.
+    index_base : int or None
+        Number of the first column in the blocks.
+    """
+
+    n_features: int | None = None
+    index_base: int | None = None
+
+
+@dataclass(frozen=True)
 class PrivateRecords:
     """Records on the integer grid with targets in [0, 1]; for the Curator alone."""
 
@@ -91,28 +107,26 @@ class RecordCollector:
                 raise DataError("holds no target", path=self._source)
             self._targets.append(block.target)
 
-    def settle_shape(self, adjacency: Adjacency, *, named_features: int | None) -> None:
+    def settle_shape(self, adjacency: Adjacency, layout: Layout) -> None:
         """Fix the public shape and the numbering of the columns.
 
         Parameters
         ----------
         adjacency : Adjacency
             Under replace-one the number of rows is public and must be what was declared.
-        named_features : int or None
-            Number of features when the format names its columns, which then start at 0.
+        layout : Layout
+            What the format fixes.
         """
         self._settle_rows(adjacency)
         lowest, highest = self._builder.column_range()
-        if named_features is not None:
-            self.index_base = 0
-            self._settle_features(named_features)
-            return
-        said = self._declared.index_base
-        has_zero = lowest == 0 and highest >= 0
-        self.index_base = (0 if has_zero else 1) if said is None else said
-        origin = Origin.ASSUMED if said is None else Origin.DECLARED
-        self._add("index_base", self.index_base, origin, "--index-base")
-        self._settle_features(highest + 1 - self.index_base)
+        base, origin = layout.index_base, Origin.DEFAULT
+        if self._declared.index_base is not None:
+            base, origin = self._declared.index_base, Origin.DECLARED
+        elif base is None:
+            base, origin = (0 if lowest == 0 and highest >= 0 else 1), Origin.ASSUMED
+        self.index_base = base
+        self._add("index_base", base, origin, "--index-base")
+        self._settle_features(layout.n_features or highest + 1 - base)
 
     def _settle_rows(self, adjacency: Adjacency) -> None:
         found, said = self._builder.n_rows, self._declared.n_rows
@@ -147,8 +161,8 @@ class RecordCollector:
         two = len(self._distinct_labels(_MOST_LABELS + 1)) <= _MOST_LABELS
         return "logistic" if two else "squared"
 
-    def binary_target(self, positive: Label | None) -> Floats:
-        """Targets as 0 and 1; declares or assumes the label set.
+    def settle_labels(self, positive: Label | None) -> tuple[Label, Label]:
+        """The two labels, negative first, declared or assumed.
 
         Parameters
         ----------
@@ -170,35 +184,46 @@ class RecordCollector:
                 raise UsageError("--positive-label is not one of the two labels")
             labels = [label for label in labels if label != positive] + [positive]
         self._facts.add(PublicFact("labels", list(labels), origin, "--labels"))
-        return np.concatenate([self._codes(target, labels) for target in self._targets])
+        return labels[0], labels[1]
 
-    def _codes(self, target: Target, labels: Sequence[Label]) -> Floats:
-        is_positive = np.asarray(target == labels[1])
-        if not np.all(is_positive | (target == labels[0])):
+    def binary_target(self, classes: tuple[Label, Label]) -> Floats:
+        """Targets as 0 and 1."""
+        return np.concatenate([self._codes(target, classes) for target in self._targets])
+
+    def _codes(self, target: Target, classes: tuple[Label, Label]) -> Floats:
+        is_positive = np.asarray(target == classes[1])
+        if not np.all(is_positive | (target == classes[0])):
             raise DataError("has a label that is not one of the two declared", path=self._source)
         return is_positive.astype(np.float64)
 
-    def real_target(self) -> Floats:
-        """Targets clipped to their public range and mapped to [0, 1]."""
+    def settle_range(self) -> tuple[float, float]:
+        """Bounds of a real target, declared or assumed."""
         if any(target.dtype == object for target in self._targets):
             raise DataError(
                 "its target is text, not a number",
                 path=self._source,
                 hint="choose --loss logistic for two textual labels",
             )
-        y = np.concatenate(self._targets).astype(np.float64)
-        if self._declared.target_range is not None:
-            low, high = self._declared.target_range
-            origin = Origin.DECLARED
-        else:
-            low, high, origin = float(y.min()), float(y.max()), Origin.ASSUMED
+        bounds, origin = self._declared.target_range, Origin.DECLARED
+        if bounds is None:
+            low = min(float(target.min()) for target in self._targets)
+            high = max(float(target.max()) for target in self._targets)
             if low == high:
                 raise PrivacyError(
                     "the range of the target cannot be assumed: all targets are equal",
                     hint="declare it with --target-range LOW HIGH",
                 )
-        self._facts.add(PublicFact("target_range", [low, high], origin, "--target-range"))
-        return np.fmin(np.fmax((y - low) / (high - low), 0.0), 1.0)
+            bounds, origin = (low, high), Origin.ASSUMED
+        self._facts.add(PublicFact("target_range", list(bounds), origin, "--target-range"))
+        return bounds
+
+    def real_target(self, bounds: tuple[float, float]) -> Floats:
+        """Targets clipped to their public range and mapped to [0, 1], each by itself."""
+        low, high = bounds
+        y = np.concatenate(self._targets).astype(np.float64)
+        with np.errstate(over="ignore"):  # a target of 1e308 is clipped like any other
+            mapped = (y - low) / (high - low)
+        return np.fmin(np.fmax(mapped, 0.0), 1.0)
 
     def _distinct_labels(self, enough: int) -> list[Label]:
         found: set[Label] = set()

@@ -1,0 +1,172 @@
+"""The program: its commands, and the one place where errors become exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from typing import Annotated, Final
+
+import typer
+from typer.main import get_command
+
+from dpfit import __version__
+from dpfit.cli.budget import BudgetCommandOptions, budget
+from dpfit.cli.command import register
+from dpfit.cli.exit_status import ExitStatus
+from dpfit.cli.fit import FitOptions, fit
+from dpfit.cli.predict import PredictOptions, predict
+from dpfit.cli.signals import Interrupted
+from dpfit.errors import (
+    DataError,
+    DpfitError,
+    LockBusyError,
+    NotConvergedError,
+    PrivacyError,
+    StorageError,
+    UsageError,
+)
+
+_STATUS: Final[dict[type[DpfitError], ExitStatus]] = {
+    UsageError: ExitStatus.USAGE,
+    DataError: ExitStatus.INVALID_DATA,
+    PrivacyError: ExitStatus.PRIVACY_REFUSAL,
+    StorageError: ExitStatus.STORAGE,
+    LockBusyError: ExitStatus.LOCK_BUSY,
+    NotConvergedError: ExitStatus.NOT_CONVERGED,
+}
+
+
+def build_app() -> typer.Typer:
+    """The command tree."""
+    app = typer.Typer(
+        name="dpfit",
+        help="Fit sparse models on sensitive files under differential privacy.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    register(app, "fit", FitOptions, fit)
+    register(app, "predict", PredictOptions, predict)
+    register(app, "budget", BudgetCommandOptions, budget)
+    return app
+
+
+def _root(
+    ctx: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True)
+    ] = False,
+) -> None:
+    """Fit sparse models on sensitive files under differential privacy."""
+
+
+def main() -> None:
+    """Entry point of the ``dpfit`` command."""
+    _reserve_standard_descriptors()
+    status = run(sys.argv[1:])
+    sys.exit(status)
+
+
+def run(arguments: list[str]) -> int:
+    """Run the program and return its exit status.
+
+    Parameters
+    ----------
+    arguments : list of str
+        Without the program's name.
+    """
+    if arguments[:1] == ["--version"]:
+        return _version(as_json="--json" in arguments)
+    report = _Reporter(as_json="--json" in arguments, debug="--debug" in arguments)
+    try:
+        outcome = get_command(build_app()).main(arguments, prog_name="dpfit", standalone_mode=False)
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, int) else ExitStatus.DONE
+    except DpfitError as error:
+        return report.error(str(error), error.hint, _STATUS[type(error)], error)
+    except typer.TyperException as error:
+        return report.error(error.format_message(), None, ExitStatus.USAGE, error)
+    except typer.Abort:
+        return ExitStatus.INTERRUPTED
+    except BrokenPipeError:
+        _drop_standard_output()
+        return ExitStatus.READER_CLOSED
+    except (Interrupted, KeyboardInterrupt) as interruption:
+        number = getattr(interruption, "number", signal.SIGINT)
+        return report.error(f"ended by {signal.Signals(number).name}", None, 128 + number, None)
+    except MemoryError as error:
+        return report.error("out of memory", None, ExitStatus.INTERNAL_FAULT, error)
+    except Exception as error:
+        where = f"internal fault ({type(error).__name__})"
+        hint = "this is a bug; --debug shows where, and may show data with it"
+        return report.error(where, hint, ExitStatus.INTERNAL_FAULT, error)
+
+
+class _Reporter:
+    """Writes the one line that an error gets."""
+
+    def __init__(self, *, as_json: bool, debug: bool) -> None:
+        self._as_json = as_json
+        self._debug = debug
+
+    def error(
+        self, message: str, hint: str | None, status: int, cause: BaseException | None
+    ) -> int:
+        if self._debug and cause is not None:
+            import traceback
+
+            traceback.print_exception(cause)
+        if self._as_json:
+            line = json.dumps(
+                {"schema_version": 1, "error": message, "hint": hint, "exit_status": int(status)}
+            )
+        else:
+            line = f"dpfit: error: {_one_line(message)}"
+            line += f"\nhint: {_one_line(hint)}" if hint else ""
+        try:
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
+        except OSError:  # nobody listens; the status still tells
+            pass
+        return int(status)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _version(*, as_json: bool) -> int:
+    if not as_json:
+        sys.stdout.write(f"dpfit {__version__}\n")
+        return ExitStatus.DONE
+    from importlib.metadata import version
+
+    names = ("numpy", "scipy", "pyarrow", "cryptography")
+    packages = {name: version(name) for name in names}
+    document = {"schema_version": 1, "dpfit": __version__, "kernel": "csc-int64", **packages}
+    sys.stdout.write(json.dumps(document) + "\n")
+    return ExitStatus.DONE
+
+
+def _reserve_standard_descriptors() -> None:
+    """Put the null device where stdin, stdout or stderr is closed.
+
+    Otherwise the next file opened, perhaps the model, would get that number, and messages with it.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
+def _drop_standard_output() -> None:
+    """Point stdout at the null device so that the interpreter's last flush finds no closed pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

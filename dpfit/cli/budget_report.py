@@ -1,0 +1,128 @@
+"""What ``dpfit budget LEDGER`` shows, recomputed from the ledger's events alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+from dpfit.privacy.accountant import Cost, compose
+from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.conversion import gaussian_mu
+from dpfit.privacy.ledger_document import Cap, Json, LedgerDocument, events_of
+
+Rows: TypeAlias = list[tuple[str, str]]
+
+_BISECTIONS: Final = 40
+
+
+def ledger_json(
+    document: LedgerDocument, adjacency: Adjacency, deltas: Sequence[float]
+) -> dict[str, object]:
+    """The whole report as JSON values; an unbounded epsilon is null."""
+    outcomes = document.outcomes()
+    total = document.cost(adjacency)
+    return {
+        "schema_version": 1,
+        "adjacency": str(adjacency),
+        "cap": document.cap.to_json() if document.cap else None,
+        "entries": [
+            {
+                "run": entry["run"],
+                "time": entry.get("time"),
+                "dataset": entry.get("dataset"),
+                "algorithm": entry.get("algorithm"),
+                "outcome": outcomes[str(entry["run"])],
+                "assumed": _assumed(entry),
+                **_cost_json(compose(events_of(entry), adjacency), deltas),
+            }
+            for entry in document.reservations()
+        ],
+        "total": _cost_json(total, deltas),
+        "left": _left_json(document.cap, total),
+    }
+
+
+def ledger_rows(
+    document: LedgerDocument, adjacency: Adjacency, deltas: Sequence[float]
+) -> Iterator[tuple[str, Rows]]:
+    """Titled two-column tables: each run, then the total."""
+    outcomes = document.outcomes()
+    for number, entry in enumerate(document.reservations(), start=1):
+        rows = [
+            ("data", str(entry.get("dataset"))),
+            ("algorithm", str(entry.get("algorithm"))),
+            ("outcome", outcomes[str(entry["run"])]),
+            ("assumed", ", ".join(_assumed(entry)) or "nothing"),
+            *_cost_rows(compose(events_of(entry), adjacency), deltas),
+        ]
+        yield f"run {number}, {entry.get('time')}", rows
+    total = document.cost(adjacency)
+    yield (
+        f"spent in total ({adjacency})",
+        [*_cost_rows(total, deltas), *_left_rows(document.cap, total)],
+    )
+
+
+def _assumed(entry: Json) -> list[str]:
+    facts = entry.get("public_facts")
+    if not isinstance(facts, dict):
+        return []
+    return [
+        str(name)
+        for name, fact in facts.items()
+        if isinstance(fact, dict) and fact.get("origin") == "assumed"
+    ]
+
+
+def _cost_json(cost: Cost, deltas: Sequence[float]) -> dict[str, object]:
+    return {
+        "private": not cost.infinite,
+        "mu": _finite(cost.mu()),
+        "rho": _finite(cost.rho_bound()),
+        "epsilon": [{"delta": d, "epsilon": _finite(cost.epsilon(d))} for d in deltas],
+    }
+
+
+def _cost_rows(cost: Cost, deltas: Sequence[float]) -> Rows:
+    if cost.infinite:
+        return [("epsilon", "unbounded: NOT PRIVATE")]
+    rows = [("mu", f"{cost.mu():.6g}"), ("rho", f"{cost.rho_bound():.6g}")]
+    return rows + [(f"epsilon at delta {d:g}", f"{cost.epsilon(d):.6g}") for d in deltas]
+
+
+def epsilon_left(cap: Cap, spent: Cost) -> float:
+    """The largest epsilon, at the cap's delta, that one more run of Gaussian releases may ask for.
+
+    Found by bisection on the very comparison that a run's reservation makes, from below.
+    """
+    low, high = 0.0, cap.epsilon
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        squared_mu = Fraction(gaussian_mu(middle, cap.delta)) ** 2
+        after = spent + Cost(gaussian=squared_mu, rho=squared_mu / 2, pure=None)
+        if after.epsilon(cap.delta) <= cap.epsilon:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _left_json(cap: Cap | None, spent: Cost) -> dict[str, float] | None:
+    if cap is None:
+        return None
+    return {"delta": cap.delta, "epsilon": epsilon_left(cap, spent)}
+
+
+def _left_rows(cap: Cap | None, spent: Cost) -> Rows:
+    if cap is None:
+        return [("cap", "none")]
+    return [
+        ("cap", f"epsilon {cap.epsilon:g} at delta {cap.delta:g}"),
+        ("left", f"epsilon {epsilon_left(cap, spent):.6g} at delta {cap.delta:g}"),
+    ]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

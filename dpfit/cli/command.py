@@ -1,0 +1,156 @@
+"""Commands whose options are a dataclass: one place for options, environment and configuration.
+
+Precedence: option, then environment ``DPFIT_<OPTION>``, then the configuration file, then default.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import tomllib
+import typing
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import typer
+from typer.models import OptionInfo
+
+from dpfit.errors import StorageError, UsageError
+
+Options = TypeVar("Options")
+
+
+def register(
+    app: typer.Typer, name: str, options: type[Options], body: Callable[[Options], None]
+) -> None:
+    """Add ``body`` to ``app`` as a command with the fields of ``options`` as its parameters.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        The program.
+    name : str
+        Verb on the command line.
+    options : dataclass type
+        Fields annotated with ``typer.Option`` or ``typer.Argument``.
+    body : callable
+        Receives an instance of ``options``; its docstring is the help text.
+    """
+
+    def command(ctx: typer.Context, **values: Any) -> None:
+        print_wanted = values.pop("print_config")
+        del values["config"]
+        if print_wanted:
+            typer.echo(_effective(ctx, values), nl=False)
+            return
+        body(options(**values))
+
+    parameters = [_parameter("ctx", typer.Context), *_fields(options), *_configuration()]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    command.__doc__ = body.__doc__
+    app.command(name)(command)
+
+
+def _parameter(name: str, annotation: object, default: object = inspect.Parameter.empty) -> Any:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _fields(options: type[Any]) -> list[inspect.Parameter]:
+    hints = typing.get_type_hints(options, include_extras=True)
+    parameters = []
+    for field in dataclasses.fields(options):
+        for extra in typing.get_args(hints[field.name])[1:]:
+            if isinstance(extra, OptionInfo):
+                extra.envvar = f"DPFIT_{field.name.upper()}"
+                extra.show_envvar = False
+        default = field.default
+        if default is dataclasses.MISSING:
+            default = inspect.Parameter.empty
+        parameters.append(_parameter(field.name, hints[field.name], default))
+    return parameters
+
+
+def _configuration() -> list[inspect.Parameter]:
+    config = typer.Option(
+        "--config",
+        envvar="DPFIT_CONFIG",
+        show_envvar=False,
+        metavar="FILE",
+        is_eager=True,
+        callback=_load_configuration,
+        help="Take defaults for options from this TOML file, from the table named as the command. "
+        "No folder is ever searched for one.",
+    )
+    show = typer.Option(
+        "--print-config", help="Print every option's value and where it came from, then end."
+    )
+    return [
+        _parameter("config", typing.Annotated[str | None, config], None),
+        _parameter("print_config", typing.Annotated[bool, show], False),
+    ]
+
+
+def _load_configuration(ctx: typer.Context, value: str | None) -> str | None:
+    if value is None:
+        return None
+    section = _section(value, str(ctx.info_name))
+    known = {parameter.name for parameter in ctx.command.params} - {"config", "print_config"}
+    defaults = {key.replace("-", "_"): entry for key, entry in section.items()}
+    unknown = sorted(defaults.keys() - known)
+    if unknown:
+        option = unknown[0].replace("_", "-")
+        raise UsageError(f"{value}: [{ctx.info_name}] has an unknown key {option}")
+    ctx.default_map = defaults
+    return value
+
+
+def _section(path: str, command: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as stream:
+            document = tomllib.load(stream)
+    except OSError as error:
+        reason = (error.strerror or "refused").lower()
+        raise StorageError(f"{path}: cannot be read: {reason}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{path}: not a TOML file: {error}") from None
+    for key, table in document.items():
+        if not isinstance(table, dict):
+            raise UsageError(f"{path}: {key} must stand in a table, such as [{command}]")
+    section = document.get(command, {})
+    assert isinstance(section, dict)
+    return section
+
+
+_SOURCES = {
+    "COMMANDLINE": "option",
+    "ENVIRONMENT": "environment",
+    "DEFAULT_MAP": "configuration",
+    "DEFAULT": "default",
+}
+
+
+def _effective(ctx: typer.Context, values: dict[str, Any]) -> str:
+    lines = [f"[{ctx.info_name}]"]
+    for name, value in values.items():
+        source = ctx.get_parameter_source(name)
+        origin = _SOURCES.get(source.name if source else "DEFAULT", "default")
+        shown = f"{name.replace('_', '-')} = {_toml(value)}"
+        lines.append(
+            f"# {shown.replace(' = ', ' is ')}" if value is None else f"{shown}  # {origin}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, int | float):
+        return repr(value)
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

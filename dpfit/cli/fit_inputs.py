@@ -1,0 +1,228 @@
+"""From the options of ``dpfit fit`` and its schema file to a checked request, reader and paths."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dpfit.cli.reading import cpu_count, read_options
+from dpfit.cli.streams import Streams
+from dpfit.data.open import expand_inputs
+from dpfit.data.reader import Reader
+from dpfit.data.rows import RowBlock
+from dpfit.data.schema import Schema
+from dpfit.design.grid import RowMap
+from dpfit.errors import UsageError
+from dpfit.files.atomic import check_writable
+from dpfit.files.linear_model import LinearModel
+from dpfit.fitting.linear_fit import LinearFit
+from dpfit.fitting.plan import charge_ahead
+from dpfit.fitting.request import FitRequest
+from dpfit.privacy.calibration import Budget
+from dpfit.privacy.curator import Point
+from dpfit.privacy.ledger import Ledger
+from dpfit.privacy.records import DeclaredFacts, Label, Layout
+
+if TYPE_CHECKING:
+    from dpfit.cli.fit import FitOptions
+
+_SUFFIXES: Final = (".gz", ".bz2", ".xz", ".zst")
+
+
+@dataclass(frozen=True)
+class FitInputs:
+    """What a fit works on and where it writes.
+
+    Attributes
+    ----------
+    request : FitRequest
+        Checked.
+    reader : Reader
+        Opened when iterated.
+    source : str
+        What to call the input in messages.
+    model_path : str
+        ``-`` is standard output.
+    force : bool
+        Whether the model may replace a file.
+    ledger : Ledger
+        Where the run is charged.
+    """
+
+    request: FitRequest
+    reader: Reader
+    source: str
+    model_path: str
+    force: bool
+    ledger: Ledger
+
+    @classmethod
+    def from_options(cls, options: FitOptions) -> FitInputs:
+        """Resolve options and schema; reads no data.
+
+        Raises
+        ------
+        UsageError, StorageError
+            Something is missing, contradicts itself or does not exist.
+        """
+        schema = Schema.from_file(options.schema) if options.schema else Schema()
+        paths = expand_inputs(options.inputs)
+        stem = _stem(options.inputs[0], options.output)
+        declared = _declared(options, schema)
+        request = _request(options, schema, declared, options.dataset or stem)
+        ledger = Ledger(options.ledger or f"{stem}.ledger.json", lock_timeout=options.lock_timeout)
+        return cls(
+            request=request,
+            reader=Reader(paths, read_options(options, schema, declared)),
+            source=options.inputs[0],
+            model_path=options.output or f"{stem}.model.json",
+            force=options.force,
+            ledger=ledger,
+        )
+
+    def check_before_reading(self) -> None:
+        """Refuse now what would be refused after hours of reading; spends nothing."""
+        if self.model_path != "-":
+            check_writable(self.model_path, overwrite=self.force)
+        check_writable(self.ledger.path, overwrite=True)
+        self.ledger.check(charge_ahead(self.request))
+
+    def load(self, streams: Streams) -> LinearFit:
+        """Read the rows and plan the run."""
+        return LinearFit(
+            self.request,
+            _counted(self.reader, streams),
+            layout=self._layout,
+            source=self.source,
+        )
+
+    def _layout(self) -> Layout:
+        columns, bits = self.reader.feature_map, self.reader.options.hash_bits
+        n_features = columns.n_features if columns is not None else None
+        if columns is None and bits is not None:
+            n_features = 1 << bits
+        return Layout(n_features, self.reader.index_base)
+
+    def model(self, fitted: LinearFit, point: Point, entry: dict[str, object]) -> LinearModel:
+        """The model document of a finished run."""
+        plan, request = fitted.plan, fitted.request
+        columns = self.reader.feature_map
+        support = point.coefficients.nonzero()[0]
+        return LinearModel(
+            provenance={**fitted.description(), "ledger_entry": entry},
+            private=request.private,
+            loss=plan.loss.name,
+            classes=fitted.classes,
+            target_range=fitted.target_range,
+            n_features=plan.facts.integer("features"),
+            index_base=fitted.index_base,
+            feature_map=None if columns is None else columns.to_json(),
+            label_column=None if columns is None else self.reader.options.label_column,
+            hash_bits=self.reader.options.hash_bits if columns is None else None,
+            row_map=(str(plan.grid.row_map), plan.grid.row_norm),
+            intercept=point.intercept * plan.grid.intercept_value,
+            indices=support,
+            values=point.coefficients[support],
+        )
+
+
+def _request(
+    options: FitOptions, schema: Schema, declared: DeclaredFacts, dataset: str
+) -> FitRequest:
+    if options.sparsity is None:
+        raise UsageError(f"--algo {options.algo} needs --sparsity, the coefficients to keep")
+    row_norm = options.row_norm if options.row_norm is not None else schema.row_norm
+    normalize = options.normalize_rows
+    if normalize is None:
+        normalize = row_norm is None
+    return FitRequest(
+        sparsity=options.sparsity,
+        budget=_budget(options),
+        dataset=dataset,
+        algorithm=options.algo,
+        loss=options.loss,
+        iterations=options.iterations,
+        step_size=options.step_size,
+        residual_clip=options.residual_clip,
+        row_norm=1.0 if row_norm is None else row_norm,
+        row_map=RowMap.NORMALIZE if normalize else RowMap.CLIP,
+        intercept=options.intercept,
+        adjacency=options.adjacency,
+        declared=declared,
+        positive_label=_positive_label(options.positive_label, declared.labels),
+        strict=options.strict,
+        seed=options.seed,
+        threads=options.threads or cpu_count(),
+    )
+
+
+def _budget(options: FitOptions) -> Budget | None:
+    asked = (options.eps, options.delta, options.rho, options.mu)
+    if not options.non_private:
+        return Budget.from_request(*asked)
+    if any(value is not None for value in asked) or options.seed is not None:
+        raise UsageError("--non-private takes no budget and no seed: there is no noise")
+    return None
+
+
+def _declared(options: FitOptions, schema: Schema) -> DeclaredFacts:
+    labels = _labels(options.labels) if options.labels is not None else schema.labels
+    if labels is not None and (len(labels) != 2 or labels[0] == labels[1]):
+        raise UsageError("the label set must be two different labels")
+    target_range = options.target_range or schema.target_range
+    return DeclaredFacts(
+        n_rows=options.n_rows if options.n_rows is not None else schema.rows,
+        n_features=options.n_features if options.n_features is not None else schema.features,
+        index_base=_index_base(options.index_base, schema.index_base),
+        labels=None if labels is None else (labels[0], labels[1]),
+        target_range=target_range,
+    )
+
+
+def _labels(text: str) -> tuple[Label, ...]:
+    """``-1,1`` as numbers when every part is one, else as texts."""
+    parts = [part.strip() for part in text.split(",")]
+    try:
+        return tuple(float(part) for part in parts)
+    except ValueError:
+        return tuple(parts)
+
+
+def _positive_label(text: str | None, labels: tuple[Label, Label] | None) -> Label | None:
+    if text is None or (labels is not None and isinstance(labels[0], str)):
+        return text
+    return _labels(text)[0]
+
+
+def _index_base(option: str, schema: int | None) -> int | None:
+    if option == "auto":
+        return schema
+    if option not in ("0", "1"):
+        raise UsageError("--index-base must be 0, 1 or auto")
+    return int(option)
+
+
+def _stem(first_input: str, output: str | None) -> str:
+    """Base name of the first input without its extensions; of the model for standard input."""
+    if first_input == "-":
+        if output is None or output == "-":
+            raise UsageError(
+                "reading standard input needs names for what is written",
+                hint="give -o MODEL, and --ledger LEDGER if the model goes to standard output",
+            )
+        return output.removesuffix(".json").removesuffix(".model")
+    name = os.path.basename(os.path.normpath(first_input))
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return os.path.splitext(name)[0] or name
+
+
+def _counted(reader: Reader, streams: Streams) -> Iterator[RowBlock]:
+    rows = entries = 0
+    for block in reader:
+        rows += block.n_rows
+        entries += len(block.indices)
+        yield block
+    streams.step(f"read {rows} rows with {entries} entries")

@@ -1,0 +1,137 @@
+"""Options shared by commands, grouped as dataclasses; each command adds its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from dpfit.cli.streams import Streams
+from dpfit.privacy.adjacency import Adjacency
+
+
+class Color(StrEnum):
+    """When to use colour."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class Format(StrEnum):
+    """Input formats."""
+
+    AUTO = "auto"
+    LIBSVM = "libsvm"
+    CSV = "csv"
+    TSV = "tsv"
+    PARQUET = "parquet"
+
+
+class Duplicates(StrEnum):
+    """What a repeated column index in a row means."""
+
+    ERROR = "error"
+    SUM = "sum"
+    LAST = "last"
+
+
+class Missing(StrEnum):
+    """What an empty cell means."""
+
+    ERROR = "error"
+    ZERO = "zero"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """How a command talks."""
+
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object; errors are JSON too.")
+    ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False
+    verbose: Annotated[
+        int, typer.Option("--verbose", "-v", count=True, help="Tell the steps; twice: more.")
+    ] = 0
+    progress: Annotated[
+        bool | None,
+        typer.Option(
+            "--progress/--no-progress", help="Progress bar [default: if stderr is a terminal]."
+        ),
+    ] = None
+    color: Annotated[Color, typer.Option("--color", help="Colour in tables.")] = Color.AUTO
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show a traceback on a fault; it may show data.")
+    ] = False
+
+    def streams(self) -> Streams:
+        return Streams(self.quiet, self.verbose, self.progress, str(self.color))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """How an input file is read."""
+
+    format: Annotated[
+        Format, typer.Option("--format", help="Input format [default: by the file's extension].")
+    ] = Format.AUTO
+    label: Annotated[
+        str | None, typer.Option("--label", metavar="COLUMN", help="Target column (CSV, Parquet).")
+    ] = None
+    delimiter: Annotated[
+        str | None, typer.Option("--delimiter", metavar="CHAR", help="Delimiter of a CSV file.")
+    ] = None
+    header: Annotated[
+        bool, typer.Option("--header/--no-header", help="Whether a CSV file begins with names.")
+    ] = True
+    encoding: Annotated[str, typer.Option("--encoding", help="Encoding of a CSV file.")] = "utf-8"
+    duplicates: Annotated[
+        Duplicates, typer.Option("--duplicates", help="A column index repeated within a row.")
+    ] = Duplicates.ERROR
+    missing: Annotated[
+        Missing, typer.Option("--missing", help="An empty cell: an error, or zero.")
+    ] = Missing.ERROR
+    threads: Annotated[
+        int | None,
+        typer.Option("--threads", metavar="N", help="Threads [default: the CPUs we may use]."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetOptions:
+    """A privacy budget."""
+
+    eps: Annotated[
+        float | None, typer.Option("--eps", metavar="E", help="Epsilon; needs --delta.")
+    ] = None
+    delta: Annotated[
+        float | None, typer.Option("--delta", metavar="D", help="Delta, well below 1/rows.")
+    ] = None
+    rho: Annotated[
+        float | None, typer.Option("--rho", metavar="R", help="Budget in zCDP instead.")
+    ] = None
+    mu: Annotated[
+        float | None, typer.Option("--mu", metavar="M", help="Budget in Gaussian DP instead.")
+    ] = None
+    adjacency: Annotated[
+        Adjacency, typer.Option("--adjacency", help="Which data sets must look alike.")
+    ] = Adjacency.REPLACE_ONE
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockOptions:
+    """How long to wait for other processes."""
+
+    lock_timeout: Annotated[
+        float,
+        typer.Option(
+            "--lock-timeout", metavar="SECONDS", help="Wait for a busy ledger; 0: do not."
+        ),
+    ] = 30.0
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", metavar="SECONDS", help="End the run, as if terminated."),
+    ] = None

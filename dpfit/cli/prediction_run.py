@@ -1,0 +1,149 @@
+"""Reading, predicting and writing in blocks: memory does not grow with the file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfit.cli.metrics import Metrics, metrics_for
+from dpfit.cli.reading import prediction_read_options
+from dpfit.cli.streams import Streams
+from dpfit.data.open import expand_inputs
+from dpfit.data.reader import Reader
+from dpfit.errors import UsageError
+from dpfit.files.atomic import check_writable, written_atomically
+from dpfit.files.linear_model import LinearModel, read_linear_model
+from dpfit.fitting.prediction import LinearPredictor
+
+if TYPE_CHECKING:
+    from dpfit.cli.predict import PredictOptions
+
+Floats: TypeAlias = NDArray[np.float64]
+Columns: TypeAlias = dict[str, NDArray[np.float64] | NDArray[np.object_]]
+Writer: TypeAlias = Callable[[Columns], None]
+
+
+def predict_file(options: PredictOptions) -> None:
+    """Run ``dpfit predict``."""
+    model = read_linear_model(options.model)
+    if options.proba and model.classes is None:
+        raise UsageError("--proba needs a model of two classes; this one predicts a value")
+    paths = expand_inputs(options.inputs)
+    if options.output is not None and options.output != "-":
+        check_writable(options.output, overwrite=options.force)
+    reader = Reader(paths, prediction_read_options(options, model))
+    predictor = LinearPredictor(model)
+    metrics = metrics_for(model, options.inputs[0]) if options.evaluate else None
+    with _writer(options) as write:
+        for block in reader:
+            margins = predictor.margins(block)
+            write(_columns(options, model, predictor, margins))
+            if metrics is not None:
+                metrics.add(block.target, margins)
+    if metrics is not None:
+        _show(metrics, options.streams())
+
+
+def _columns(
+    options: PredictOptions, model: LinearModel, predictor: LinearPredictor, margins: Floats
+) -> Columns:
+    if options.proba:
+        return {"probability": predictor.probabilities(margins)}
+    if options.margin:
+        return {"margin": margins}
+    columns: Columns = {"prediction": predictor.answers(margins)}
+    if options.json and model.classes is not None:
+        columns["probability"] = predictor.probabilities(margins)
+    return columns
+
+
+@contextlib.contextmanager
+def _writer(options: PredictOptions) -> Iterator[Writer]:
+    path = options.output
+    if path is None or path == "-":
+        yield lambda columns: _write_lines(sys.stdout.write, columns, as_json=options.json)
+        sys.stdout.flush()
+        return
+    with written_atomically(path, overwrite=options.force) as stream:
+        kind = os.path.splitext(path)[1].lower()
+        if kind == ".parquet":
+            with _parquet_writer(stream) as write:
+                yield write
+        elif kind == ".csv":
+            yield _csv_writer(stream)
+        else:
+            yield lambda columns: _write_lines(
+                lambda text: stream.write(text.encode()), columns, as_json=options.json
+            )
+
+
+def _write_lines(write: Callable[[str], object], columns: Columns, *, as_json: bool) -> None:
+    if as_json:
+        names, lists = list(columns), [column.tolist() for column in columns.values()]
+        rows = zip(*lists, strict=True)
+        text = [json.dumps(dict(zip(names, map(_plain, row), strict=True))) for row in rows]
+    else:
+        (values,) = columns.values()
+        text = [_text(value) for value in values.tolist()]
+    if text:
+        write("\n".join(text) + "\n")
+
+
+def _csv_writer(stream: object) -> Writer:
+    import csv
+    import io
+
+    started = False
+
+    def write(columns: Columns) -> None:
+        nonlocal started
+        buffer = io.StringIO()
+        rows = csv.writer(buffer, lineterminator="\n")
+        if not started:
+            rows.writerow(columns)
+            started = True
+        lists = [[_text(value) for value in column.tolist()] for column in columns.values()]
+        rows.writerows(zip(*lists, strict=True))
+        stream.write(buffer.getvalue().encode())  # type: ignore[attr-defined]
+
+    return write
+
+
+@contextlib.contextmanager
+def _parquet_writer(stream: object) -> Iterator[Writer]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+
+    def write(columns: Columns) -> None:
+        nonlocal writer
+        table = pa.table({name: pa.array(column.tolist()) for name, column in columns.items()})
+        if writer is None:
+            writer = pq.ParquetWriter(stream, table.schema)
+        writer.write_table(table)
+
+    yield write
+    if writer is not None:
+        writer.close()
+
+
+def _show(metrics: Metrics, streams: Streams) -> None:
+    text = ", ".join(f"{name} {value:.6g}" for name, value in metrics.values().items())
+    streams.inform(f"evaluation (computed from the file's labels, not private): {text}")
+
+
+def _plain(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _text(value: object) -> str:
+    plain = _plain(value)
+    return repr(plain) if isinstance(plain, float) else str(plain)

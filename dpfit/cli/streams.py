@@ -1,0 +1,110 @@
+"""Where results, notes, warnings and progress go: results to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The user's wishes about output. They never change a number.
+
+    Attributes
+    ----------
+    quiet : bool
+        Errors only.
+    verbose : int
+        1 tells the steps, 2 debugging detail.
+    progress : bool or None
+        None: when stderr is a terminal.
+    color : str
+        ``auto``, ``always`` or ``never``.
+    """
+
+    quiet: bool = False
+    verbose: int = 0
+    progress: bool | None = None
+    color: str = "auto"
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person reads stderr now."""
+        return sys.stderr.isatty()
+
+    def result(self, text: str) -> None:
+        """One or more lines of result."""
+        sys.stdout.write(text + "\n")
+
+    def result_json(self, value: Mapping[str, object]) -> None:
+        sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
+
+    def warn(self, text: str) -> None:
+        if not self.quiet:
+            sys.stderr.write(f"dpfit: warning: {text}\n")
+
+    def inform(self, text: str) -> None:
+        """What an unattended run should still say in one line."""
+        if not self.quiet:
+            sys.stderr.write(f"dpfit: {text}\n")
+
+    def step(self, text: str) -> None:
+        if self.verbose and not self.quiet:
+            sys.stderr.write(f"dpfit: {text}\n")
+
+    def result_table(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
+        """A two-column table on stdout."""
+        if sys.stdout.isatty():
+            _rich_table(self._console(to_stderr=False), title, rows)
+            return
+        width = max(len(name) for name, _ in rows)
+        self.result("\n".join([title, *(f"  {name:<{width}}  {text}" for name, text in rows)]))
+
+    def summary_table(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
+        """A table for the person at the terminal; nothing when stderr is not one."""
+        if self.interactive and not self.quiet:
+            _rich_table(self._console(to_stderr=True), title, rows)
+
+    @contextlib.contextmanager
+    def progress_bar(self, task: str, total: int) -> Iterator[Callable[[int], None]]:
+        """Yield a function that shows how much is done; no object at all off a terminal."""
+        wanted = self.interactive if self.progress is None else self.progress
+        if not wanted or self.quiet:
+            yield lambda done: None
+            return
+        from rich.progress import Progress
+
+        with Progress(console=self._console(to_stderr=True), transient=True) as bar:
+            handle = bar.add_task(task, total=total)
+            yield lambda done: bar.update(handle, completed=done)
+
+    def _console(self, *, to_stderr: bool) -> Console:
+        from rich.console import Console
+
+        never = self.color == "never" or os.environ.get("TERM") == "dumb"
+        return Console(
+            stderr=to_stderr,
+            no_color=True if never else None,
+            force_terminal=True if self.color == "always" else None,
+            highlight=False,
+        )
+
+
+def _rich_table(console: Console, title: str, rows: Sequence[tuple[str, str]]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=title, show_header=False, title_justify="left")
+    table.add_column()
+    table.add_column(overflow="fold")
+    for name, text in rows:
+        table.add_row(escape(name), escape(text))
+    console.print(table)
