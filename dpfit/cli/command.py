@@ -136,16 +136,13 @@ def _effective(ctx: typer.Context, values: dict[str, Any]) -> str:
     for name, value in values.items():
         source = ctx.get_parameter_source(name)
         origin = _SOURCES.get(source.name if source else "DEFAULT", "default")
-        shown = f"{name.replace('_', '-')} = {_toml(value)}"
-        lines.append(
-            f"# {shown.replace(' = ', ' is ')}" if value is None else f"{shown}  # {origin}"
-        )
+        key = name.replace("_", "-")
+        unset = f"# {key} is not set"
+        lines.append(unset if value is None else f"{key} = {_toml(value)}  # {origin}")
     return "\n".join(lines) + "\n"
 
 
 def _toml(value: object) -> str:
-    if value is None:
-        return "not set"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -196,9 +197,7 @@ def _report_assumptions(fitted: LinearFit, streams: Streams) -> None:
     if budget is not None and budget.delta is not None:
         n_rows = fitted.plan.facts.integer("rows")
         if budget.delta * n_rows > 1.0:
-            streams.warn(
-                f"delta {budget.delta:g} is above 1/rows, which allows to publish a record"
-            )
+            streams.warn(f"delta {budget.delta:g} is above 1/rows: a whole record may leak")
 
 
 def _show_plan(fitted: LinearFit, inputs: FitInputs, streams: Streams, *, as_json: bool) -> None:
@@ -240,10 +239,8 @@ def _charge(fitted: LinearFit) -> dict[str, float] | None:
 def _summary(fitted: LinearFit, inputs: FitInputs) -> list[tuple[str, str]]:
     plan, request = fitted.plan, fitted.request
     charge = _charge(fitted)
-    spent = (
-        "NOT PRIVATE" if charge is None else ", ".join(f"{k} {v:.6g}" for k, v in charge.items())
-    )
-    settings = ", ".join(f"{k} {v:.6g}" for k, v in plan.algorithm.settings().items())
+    spent = "NOT PRIVATE" if charge is None else _listed(charge)
+    settings = _listed(plan.algorithm.settings())
     shape = f"{plan.facts.integer('rows')} rows, {plan.facts.integer('features')} features"
     return [
         ("data", f"{request.dataset}: {shape}"),
@@ -255,6 +252,10 @@ def _summary(fitted: LinearFit, inputs: FitInputs) -> list[tuple[str, str]]:
         ("model", inputs.model_path),
         ("ledger", inputs.ledger.path),
     ]
+
+
+def _listed(numbers: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.6g}" for name, value in numbers.items())
 
 
 def _shown(value: object) -> str:

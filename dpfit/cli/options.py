@@ -127,9 +127,7 @@ class LockOptions:
 
     lock_timeout: Annotated[
         float,
-        typer.Option(
-            "--lock-timeout", metavar="SECONDS", help="Wait for a busy ledger; 0: do not."
-        ),
+        typer.Option("--lock-timeout", metavar="SECONDS", help="Wait for a busy ledger."),
     ] = 30.0
     timeout: Annotated[
         float | None,

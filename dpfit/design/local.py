@@ -6,6 +6,7 @@ support; measured against row storage and compiled row loops, it is the fastest 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -164,7 +165,7 @@ def _column_blocks(matrix: csc_array, threads: int) -> Sequence[_ColumnBlock]:
     cuts = np.searchsorted(matrix.indptr, np.linspace(0, matrix.nnz, threads + 1)[1:-1])
     edges = np.unique(np.concatenate([[0], cuts, [n_columns]]))
     blocks = []
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in itertools.pairwise(edges.tolist()):
         start, stop = matrix.indptr[first], matrix.indptr[last]
         part = csr_array(
             (

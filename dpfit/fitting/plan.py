@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -34,7 +35,7 @@ class FitPlan:
         The record map.
     release : GradientRelease
         The mechanism.
-    events : list of Event
+    events : sequence of Event
         The charge.
     facts : PublicFacts
         Declared and assumed.
@@ -46,7 +47,7 @@ class FitPlan:
     loss: Loss
     grid: Grid
     release: GradientRelease
-    events: list[Event]
+    events: Sequence[Event]
     facts: PublicFacts
     noise_scale: float
 
@@ -81,7 +82,9 @@ def plan_fit(request: FitRequest, facts: PublicFacts, loss: Loss) -> FitPlan:
     if request.budget is not None:
         unit = grid.unit * algorithm.residual_clip / release.residual_integer / n_rows
         noise = math.ldexp(unit, release.scale_bits)
-    events = [release.event() if request.private else NonPrivateEvent(label="gradient")]
+    events: list[Event] = [NonPrivateEvent(label="gradient")]
+    if request.private:
+        events = [release.event()]
     return FitPlan(algorithm, loss, grid, release, events, facts, noise)
 
 
@@ -102,12 +105,12 @@ def loss_named(name: str) -> Loss:
 
 
 def _with_wishes(rule: DpIght, request: FitRequest) -> DpIght:
-    wishes = {
-        "iterations": request.iterations,
-        "step_size": request.step_size,
-        "residual_clip": request.residual_clip,
-    }
-    return replace(rule, **{name: wish for name, wish in wishes.items() if wish is not None})
+    return replace(
+        rule,
+        iterations=request.iterations or rule.iterations,
+        step_size=request.step_size or rule.step_size,
+        residual_clip=request.residual_clip or rule.residual_clip,
+    )
 
 
 def _release(request: FitRequest, grid: Grid, residual_bits: int, count: int) -> GradientRelease:

@@ -32,7 +32,7 @@ class LinearPredictor:
         self._grid = Grid(norm, RowMap(kind), bits=0, intercept=False)
 
     def margins(self, block: RowBlock) -> Floats:
-        """``intercept + theta . x`` of each row, shape (n_rows,). Columns beyond d count nothing."""
+        """``intercept + theta . x`` of each row, shape (n_rows,)."""
         model = self._model
         rows = np.repeat(np.arange(block.n_rows), np.diff(block.indptr))
         values = row_scaled(block, self._grid, rows)
@@ -42,7 +42,8 @@ class LinearPredictor:
         place = np.minimum(np.searchsorted(model.indices, columns), len(model.indices) - 1)
         known = model.indices[place] == columns
         parts = values[known] * model.values[place[known]]
-        return model.intercept + np.bincount(rows[known], weights=parts, minlength=block.n_rows)
+        sums = np.bincount(rows[known], weights=parts, minlength=block.n_rows)
+        return np.asarray(model.intercept + sums, np.float64)
 
     def probabilities(self, margins: Floats) -> Floats:
         """Probability of the positive class."""

@@ -165,9 +165,7 @@ def quantised(point: Point, grid: Grid) -> tuple[IntegerPoint, int]:
         return IntegerPoint(np.zeros(0, np.int64), np.zeros(0, np.int64), 0), 0
     # log2 of sqrt(K2) |theta|, rounded up, with one bit for the rounding of the coefficients.
     norm = float(np.sqrt(np.sum((stacked / largest) ** 2)))
-    size = (
-        math.frexp(largest)[1] + math.frexp(norm)[1] + math.frexp(math.sqrt(grid.squared_norm))[1]
-    )
+    size = sum(math.frexp(part)[1] for part in (largest, norm, math.sqrt(grid.squared_norm)))
     bits = min(_MARGIN_BITS - 1 - size, _FINEST_POINT_BITS)
     integers = np.rint(np.ldexp(stacked, bits)).astype(np.int64)
     support = np.flatnonzero(integers[:-1])

@@ -134,21 +134,38 @@ class BitSource:
 
     def __init__(self, key: RunKey) -> None:
         self._key = key
-        self._main_key = key.subkey("main")
+        self._counter = _counter_cipher(key.subkey("main"))
         self._aux = _block_cipher(key.subkey("aux"))
         self._deep = _block_cipher(key.subkey("deep"))
+        self._current: _CounterStream | None = None
         self._main_scratch = _Scratch()
         self._aux_scratch = _Scratch()
 
     def main(self, step: int, first: int) -> WordStream:
         """Stream of one word for each index `first`, `first` + 1, ... of a step.
 
-        Streams of one source share a buffer, so finish with one before taking from another.
+        A new stream ends the one before it, which then refuses: they share cipher and buffer.
         """
         self._key.check_process()
         _check("step", step, STEP_LIMIT)
         _check("index", first, INDEX_LIMIT)
-        return _CounterStream(self._key, self._main_key, self._main_scratch, step, first)
+        counter = (step << 64 | first // 2).to_bytes(_BLOCK_BYTES, "big")
+        # A fresh cipher would cost as much as the noise of a few thousand coordinates.
+        self._counter.reset_nonce(counter)
+        if first % 2:
+            self._counter.update(bytes(8))
+        self._current = _CounterStream(self, first)
+        return self._current
+
+    def continue_main(self, stream: _CounterStream, first: int, count: int) -> NDArray[np.uint64]:
+        """Words `first`, ... of the current stream; for the stream's own use."""
+        self._key.check_process()
+        if stream is not self._current:
+            raise RuntimeError("another stream of this source has been started since")
+        # The 64-bit block counter must never carry into the step.
+        _check("last index", first + count - 1, INDEX_LIMIT)
+        self._main_scratch.reserve(count)
+        return self._main_scratch.encrypt(self._counter, count)
 
     def aux(
         self, step: int, index: NDArray[np.int64], round_: int, n_rounds: int
@@ -215,31 +232,25 @@ class _Scratch:
 class _CounterStream:
     """Key stream of AES-256-CTR from one word of one step onwards."""
 
-    def __init__(
-        self, key: RunKey, main_key: bytes, scratch: _Scratch, step: int, first: int
-    ) -> None:
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
-        counter = (step << 64 | first // 2).to_bytes(_BLOCK_BYTES, "big")
-        self._key = key
-        self._scratch = scratch
+    def __init__(self, source: BitSource, first: int) -> None:
+        self._source = source
         self._next = first
-        self._cipher = Cipher(algorithms.AES(main_key), modes.CTR(counter)).encryptor()
-        if first % 2:
-            self._cipher.update(bytes(8))
 
     def take(self, count: int) -> NDArray[np.uint64]:
         """Next `count` words. The caller may overwrite them; the next call does."""
-        self._key.check_process()
+        words = self._source.continue_main(self, self._next, count)
         self._next += count
-        # The 64-bit block counter must never carry into the step.
-        _check("last index", self._next - 1, INDEX_LIMIT)
-        self._scratch.reserve(count)
-        return self._scratch.encrypt(self._cipher, count)
+        return words
+
+
+def _counter_cipher(key: bytes) -> CipherContext:
+    # Imported late: the accountant and the help text must not pay for OpenSSL.
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    return Cipher(algorithms.AES(key), modes.CTR(bytes(_BLOCK_BYTES))).encryptor()
 
 
 def _block_cipher(key: bytes) -> CipherContext:
-    # Imported late: the accountant and the help text must not pay for OpenSSL.
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
     # A block cipher over distinct counters is the textbook pseudorandom function; no data is

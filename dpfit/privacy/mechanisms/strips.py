@@ -163,10 +163,11 @@ class Remainder:
             batch = _Batch(self._bits, step, index[waiting], round_, n_rounds)
             strip = self._propose(batch)
             accepted = self._judge(batch, strip).reshape(-1, n_rounds)
-            rows = np.flatnonzero(accepted.any(axis=1))
+            done = np.logical_or.reduce(accepted, axis=1)
+            rows = done.nonzero()[0]
             trials = rows * n_rounds + accepted.argmax(axis=1)[rows]
             out[waiting[rows]] = batch.values(trials, strip, place_bits)
-            waiting = np.delete(waiting, rows)
+            waiting = waiting[~done]
             round_ += n_rounds
         return out
 
