@@ -77,6 +77,15 @@ def test_stream_is_positioned(first: int) -> None:
     np.testing.assert_array_equal(whole[first : first + 1006], np.concatenate(parts))
 
 
+def test_older_stream_is_refused() -> None:
+    """Starting a stream ends the one before: it cannot go on with the newer one's words."""
+    source = BitSource(KEY)
+    older = source.main(0, 0)
+    source.main(1, 0)
+    with pytest.raises(RuntimeError, match="another stream"):
+        older.take(1)
+
+
 def test_aux_rounds_are_positioned() -> None:
     """Words of a round do not depend on which rounds or indices are asked for together."""
     source = BitSource(KEY)

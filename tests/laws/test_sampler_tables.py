@@ -56,6 +56,7 @@ def test_law_of_every_strip_from_the_shipped_tables() -> None:
     starts = [0, *TABLES.thresholds.tolist()]
     joint = []
     for j in range(len(starts) - 1):
+        assert rectangle(j) <= height(j + 1)
         above = strip_probability(j) * MASS / H - rectangle(j)
         accept = above / (height(j) - rectangle(j))
         joint.append(MP.mpf(starts[j + 1] - starts[j]) / 2**64 * accept)
