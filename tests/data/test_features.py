@@ -1,0 +1,84 @@
+"""Feature maps: order, storage, matching, hashing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dpfit.data.features import FeatureMap, hashed_feature
+from dpfit.data.schema import ColumnRole
+from dpfit.errors import DataError, UsageError
+
+ROLES = {
+    "job": ColumnRole("categorical", ("clerk", "farmer")),
+    "city": ColumnRole("hashed"),
+    "id": ColumnRole("ignore"),
+}
+NAMES = ["age", "city", "job", "id", "pay", "y"]
+MAP = FeatureMap.build(NAMES, ROLES, "y", 4)
+
+
+def test_hashed_columns_share_one_block_at_the_end() -> None:
+    """Named features come first, in the table's order."""
+    assert MAP.names == ["age", "job=clerk", "job=farmer", "pay"]
+    assert MAP.n_features == 4 + 2**4
+    assert [(c.name, c.start, c.width) for c in MAP.columns] == [
+        ("age", 0, 1),
+        ("city", 4, 16),
+        ("job", 1, 2),
+        ("pay", 3, 1),
+    ]
+    assert FeatureMap.build(["a"], {}, None, 4).n_features == 1
+
+
+def test_storing_keeps_everything() -> None:
+    """from_json(to_json(x)) == x, through text."""
+    assert FeatureMap.from_json(json.loads(json.dumps(MAP.to_json()))) == MAP
+    for bad in ({}, {"columns": 3, "hash_bits": 1, "ignored": []}, {"columns": [{}]}):
+        with pytest.raises(ValueError, match="not a feature map"):
+            FeatureMap.from_json(bad)
+
+
+def test_matching_is_by_name() -> None:
+    """Rule 5: any order; missing and extra columns are listed together."""
+    assert MAP.match(["pay", "job", "city", "age"], path="x") == [3, 2, 1, 0]
+    with pytest.raises(DataError) as caught:
+        MAP.match(["pay", "job", "new"], path="x.csv")
+    assert caught.value.message == "missing columns: 'age', 'city'; extra columns: 'new'"
+
+
+def test_ignored_columns_may_stay() -> None:
+    """Rule 16: roles are part of the map; other extra columns only on request."""
+    assert MAP.match([*NAMES], path="x") == [0, 1, 2, 4]
+    with pytest.raises(DataError, match="extra columns: 'new'"):
+        MAP.match([*NAMES, "new"], path="x")
+    assert MAP.match([*NAMES, "new"], path="x", ignore_new=True) == [0, 1, 2, 4]
+
+
+def test_cells_taken_for_names_are_not_listed() -> None:
+    """Where no expected column is there, the names found may be data."""
+    with pytest.raises(DataError) as caught:
+        MAP.match(["Jane", "Doe"], path="x")
+    assert "Jane" not in str(caught.value)
+
+
+def test_impossible_roles() -> None:
+    """Usage errors that name the ways out."""
+    with pytest.raises(UsageError, match="not there: 'ghost'"):
+        FeatureMap.build(["a"], {"ghost": ColumnRole("hashed")}, None, 4)
+    for role in ("categorical", "hashed"):
+        with pytest.raises(UsageError) as caught:
+            FeatureMap.build(["a"], {"a": ColumnRole(role)}, None, None)
+        assert "--hash-bits" in (caught.value.hint or "")
+        assert "schema" in (caught.value.hint or "")
+    with pytest.raises(UsageError, match="no column"):
+        FeatureMap.build(["y"], {}, "y", None)
+
+
+def test_hashing_is_stable_and_public() -> None:
+    """The bucket of a text never changes, on any machine, in any version."""
+    assert [hashed_feature("city", name, 20) for name in ("Paris", "Rome", "é")] == GOLDEN
+
+
+GOLDEN = [169074, 520919, 1032695]

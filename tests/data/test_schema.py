@@ -1,0 +1,111 @@
+"""The schema file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpfit.data.schema import ColumnRole, Schema
+from dpfit.errors import StorageError, UsageError
+
+FULL = """
+rows = 20242
+features = 47236
+labels = [-1, 1]
+target_range = [0, 1]
+index_base = 1
+row_norm = 1.0
+label = "income"
+[columns.job]
+role = "categorical"
+levels = ["clerk", "farmer"]
+[columns.city]
+role = "hashed"
+[columns.grade]
+levels = [1, 2]
+"""
+
+
+def schema_of(tmp_path: Path, text: str | bytes) -> Schema:
+    path = tmp_path / "s.toml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return Schema.from_file(str(path))
+
+
+def test_every_fact(tmp_path: Path) -> None:
+    """All keys arrive in their Python types."""
+    assert schema_of(tmp_path, FULL) == Schema(
+        rows=20242,
+        features=47236,
+        labels=(-1.0, 1.0),
+        target_range=(0.0, 1.0),
+        index_base=1,
+        row_norm=1.0,
+        label="income",
+        columns={
+            "job": ColumnRole("categorical", ("clerk", "farmer")),
+            "city": ColumnRole("hashed"),
+            "grade": ColumnRole("categorical", ("1", "2")),
+        },
+    )
+    assert schema_of(tmp_path, "") == Schema()
+    assert schema_of(tmp_path, 'labels = ["no", "yes"]').labels == ("no", "yes")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("colour = 1", "colour"),
+        ("rows = 0", "rows"),
+        ("rows = true", "rows"),
+        ("rows = 1.5", "rows"),
+        ("features = '3'", "features"),
+        ("index_base = 2", "index_base"),
+        ("row_norm = 0", "row_norm"),
+        ("row_norm = inf", "row_norm"),
+        ("target_range = [1, 0]", "target_range"),
+        ("target_range = [0, nan]", "target_range"),
+        ("labels = [1]", "labels"),
+        ("labels = [1, 1.0]", "labels"),
+        ("labels = [1, 'a']", "labels"),
+        ("label = ''", "label"),
+        ("label = 3", "label"),
+        ("columns = 3", "columns"),
+        ("[columns]\njob = 3", "columns.job"),
+        ("[columns.job]\nrole = 'odd'", "columns.job.role"),
+        ("[columns.job]\nkind = 'numeric'", "columns.job"),
+        ("[columns.job]\nlevels = []", "columns.job.levels"),
+        ("[columns.job]\nlevels = ['a', 'a']", "columns.job.levels"),
+        ("[columns.job]\nlevels = [' a']", "columns.job.levels"),
+        ("[columns.job]\nrole = 'numeric'\nlevels = ['a']", "columns.job.levels"),
+    ],
+)
+def test_wrong_keys_and_types_are_named(tmp_path: Path, text: str, key: str) -> None:
+    """A fault names the file and the key, in one line."""
+    with pytest.raises(UsageError) as caught:
+        schema_of(tmp_path, text)
+    assert f"'{key}'" in caught.value.message
+    assert "s.toml" in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_two_labels_are_refused(tmp_path: Path) -> None:
+    """There is one label column, with one role."""
+    for text in (
+        "label = 'a'\n[columns.b]\nrole = 'label'",
+        "label = 'a'\n[columns.a]\nrole = 'numeric'",
+    ):
+        with pytest.raises(UsageError, match="label"):
+            schema_of(tmp_path, text)
+
+
+def test_malformed_toml_is_usage_with_its_line(tmp_path: Path) -> None:
+    """Configuration faults are usage errors; a missing file is a storage error."""
+    with pytest.raises(UsageError, match=r"s\.toml:2: "):
+        schema_of(tmp_path, "rows = 3\nrows 4\n")
+    for text in (b"\xff\xfe", b"a = " + b"[" * 5000):
+        with pytest.raises(UsageError):
+            schema_of(tmp_path, text)
+    with pytest.raises(StorageError):
+        Schema.from_file(str(tmp_path / "absent.toml"))
