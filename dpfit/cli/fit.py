@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import sys
@@ -14,11 +15,13 @@ import typer
 from dpfit.cli import signals
 from dpfit.cli.options import BudgetOptions, LockOptions, OutputOptions, ReadingOptions
 from dpfit.cli.streams import Streams
+from dpfit.errors import DpfitError
 
 if TYPE_CHECKING:
     from dpfit.cli.fit_inputs import FitInputs
     from dpfit.fitting.linear_fit import LinearFit
     from dpfit.privacy.ledger import Ledger
+    from dpfit.privacy.ledger_document import Json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,23 +150,25 @@ def _run(fitted: LinearFit, inputs: FitInputs, streams: Streams, *, as_json: boo
         with streams.progress_bar("fitting", fitted.plan.algorithm.iterations) as show:
             point = fitted.run(run.reserve, show)
         with signals.uninterrupted():
-            data = inputs.model(fitted, point, run.entry).to_bytes()
+            data = inputs.model(fitted, point).to_bytes()
             if inputs.model_path == "-":
                 sys.stdout.buffer.write(data)
                 sys.stdout.buffer.flush()
             else:
                 write_atomically(inputs.model_path, data, overwrite=inputs.force)
             run.close("released", model_sha256=hashlib.sha256(data).hexdigest())
-    except signals.Interrupted as interruption:
-        run.close("aborted", reason=interruption.number.name)
-        raise
     except BaseException as error:
-        run.close("aborted", reason=type(error).__name__)
+        with contextlib.suppress(DpfitError):  # the charge stays spent with or without this entry
+            run.close("aborted", reason=_reason(error))
         raise
     rows = _summary(fitted, inputs)
     if as_json:
         streams.result_json({"schema_version": 1, **_plan_json(fitted, inputs)})
     streams.summary_table("dpfit fit", rows)
+
+
+def _reason(error: BaseException) -> str:
+    return error.number.name if isinstance(error, signals.Interrupted) else type(error).__name__
 
 
 class _ChargedRun:
@@ -173,18 +178,18 @@ class _ChargedRun:
         self._fitted = fitted
         self._ledger = ledger
         self._open = False
-        self.entry: dict[str, object] = {}
+        self._run = ""
 
-    def reserve(self, description: object) -> None:
+    def reserve(self, description: Json) -> None:
         with signals.uninterrupted():
-            assert isinstance(description, dict)
-            self.entry = dict(self._ledger.reserve(self._fitted.plan.events, description))
+            entry = self._ledger.reserve(self._fitted.plan.events, description)
+            self._run = str(entry["run"])
             self._open = True
 
     def close(self, outcome: str, **detail: str) -> None:
         if self._open:
             with signals.uninterrupted():
-                self._ledger.close(str(self.entry["run"]), outcome, **detail)
+                self._ledger.close(self._run, outcome, **detail)
                 self._open = False
 
 

@@ -105,13 +105,18 @@ class FitInputs:
             n_features = 1 << bits
         return Layout(n_features, self.reader.index_base)
 
-    def model(self, fitted: LinearFit, point: Point, entry: dict[str, object]) -> LinearModel:
-        """The model document of a finished run."""
+    def model(self, fitted: LinearFit, point: Point) -> LinearModel:
+        """The model document of a finished run.
+
+        It carries the charge but neither time nor run number, so that equal runs give equal bytes;
+        the ledger's ``released`` entry names the model by its hash.
+        """
         plan, request = fitted.plan, fitted.request
         columns = self.reader.feature_map
+        events = [event.to_json() for event in plan.events]
         support = point.coefficients.nonzero()[0]
         return LinearModel(
-            provenance={**fitted.description(), "ledger_entry": entry},
+            provenance={**fitted.description(), "events": events},
             private=request.private,
             loss=plan.loss.name,
             classes=fitted.classes,

@@ -32,7 +32,7 @@ class LinearModel:
     Attributes
     ----------
     provenance : mapping
-        Program version, algorithm, settings, public facts and ledger entry, as JSON values.
+        Program version, algorithm, settings, public facts and charge, as JSON values.
     private : bool
         False for a run without noise or with a seed.
     loss : str
