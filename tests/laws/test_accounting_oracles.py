@@ -95,14 +95,35 @@ def test_selection_is_never_below_its_two_point_composition(
     count: int, eta: float, place: float
 ) -> None:
     """Log ratios t and t - eta, with t anywhere in (0, eta): bounded range allows exactly this."""
-    high, low = place * eta, (place - 1) * eta
-    # P(high) from sum Q = P(high) e^-high + P(low) e^-low = 1.
-    probability = math.expm1(-low) / (math.expm1(-low) - math.expm1(-high))
+    high, low, probability = two_points(eta, place)
     event = BoundedRangeEvent(label="b", eta=both(Fraction(eta)), count=count)
     cost = compose([event], ADJ)
     for target in (0.0, 0.1 * eta, eta, 0.2 * count * eta, 0.5 * count * eta):
         exact = composed_delta(count, probability, (high, low), target)
         assert cost.delta(target) >= exact * (1 - 1e-6)
+
+
+def two_points(eta: float, place: float) -> tuple[float, float, float]:
+    """Both log ratios P/Q and the P-probability of the higher, from Q's total of 1."""
+    high, low = place * eta, (place - 1) * eta
+    return high, low, math.expm1(-low) / (math.expm1(-low) - math.expm1(-high))
+
+
+@pytest.mark.parametrize("eta", [0.01, 0.5, 3.0, 20.0])
+@pytest.mark.parametrize("alpha", [1.001, 1.5, 4.0])
+def test_rho_of_a_selection_covers_every_two_point_pair(eta: float, alpha: float) -> None:
+    """And is reached in the limit of a small range, so no smaller constant than 1/8 will do."""
+    event = BoundedRangeEvent(label="b", eta=both(Fraction(eta)))
+    rho = compose([event], ADJ).rho_bound()
+    ratios = []
+    for place in [0.001, 0.1, 0.3, 0.45, 0.5, 0.55, 0.7, 0.9, 0.999]:
+        high, low, p = two_points(eta, place)
+        # E_P[(P/Q)^(alpha-1)] - 1, term by term without cancellation of the ones.
+        excess = p * math.expm1((alpha - 1) * high) + (1 - p) * math.expm1((alpha - 1) * low)
+        ratios.append(math.log1p(excess) / (alpha - 1) / alpha / rho)
+    assert max(ratios) <= 1 + 1e-9
+    if eta == 0.01:
+        assert max(ratios) >= 0.99
 
 
 def composed_delta(

@@ -77,6 +77,33 @@ def test_gaussian_delta_where_it_is_of_interest(mu: float, a: float) -> None:
     check_gaussian_delta(mu, max(0.0, mu * (a + mu / 2)))
 
 
+@given(mu=MU, a=st.floats(-6.0, 37.0))
+@settings(max_examples=200, deadline=None)
+def test_rounding_stays_far_below_the_margin(mu: float, a: float) -> None:
+    """Without the margin the curve is right to 1e-11: the margin hides no wrong constant."""
+    epsilon = max(0.0, mu * (a + mu / 2))
+    exact = exact_delta(mu, epsilon)
+    ours = mp.mpf(cv._log_gaussian_delta(mu, epsilon))
+    assert abs(ours - mp.log(exact)) < 1e-11
+
+
+@pytest.mark.parametrize("root", [1e-200, 1e-3, 0.3, 1.0, math.pi, 1e5])
+@pytest.mark.parametrize("power", [1, 3, 7])
+def test_the_root_returned_is_on_the_good_side(root: float, power: int) -> None:
+    def rising(x: float) -> float:
+        return (x / root) ** power - 1.0
+
+    def falling(x: float) -> float:
+        return -rising(x)
+
+    for function, bad, good in ((rising, 10 * root, 0.0), (falling, 0.0, 10 * root)):
+        found = cv.certified_root(function, bad, good)
+        assert function(found) <= 0.0
+        assert found == pytest.approx(root, rel=1e-14)
+    with pytest.raises(ArithmeticError, match="no root"):
+        cv.certified_root(rising, 0.0, 10 * root)
+
+
 @given(mu=MU, delta=DELTA)
 @settings(max_examples=200, deadline=None)
 def test_gaussian_epsilon_is_safe_and_tight(mu: float, delta: float) -> None:
