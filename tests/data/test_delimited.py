@@ -181,9 +181,7 @@ def test_encodings(read) -> None:
     columns = {"t": ColumnRole("categorical", ("é", "a"))}
     text = "y,t\n1,a\n1,é\n"
     for encoding in ("utf-8", "latin-1", "utf-16", "cp1252"):
-        rows = read(
-            text.encode(encoding), "x.csv", label="y", columns=columns, encoding=encoding
-        )
+        rows = read(text.encode(encoding), "x.csv", label="y", columns=columns, encoding=encoding)
         assert rows.matrix.toarray().tolist() == [[0, 1], [1, 0]]
     error = fault(read, text.encode("latin-1"), columns=columns)
     assert (error.line, error.hint) == (3, "name its encoding: --encoding")

@@ -18,7 +18,9 @@ NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.floats(-1, 1).map(lambda x: f"{x:.7f}"),
     st.sampled_from(["+1", "1.", ".5", "-.5", "+.25", "1E5", "1e+5", "00.5", "1e-400", "-0"]),
-    st.sampled_from(["1e400", "nan", "inf", "0x10", "1_0", "1e", "+", "-", "", "+-1", "++1", "1d5"]),
+    st.sampled_from(
+        ["1e400", "nan", "inf", "0x10", "1_0", "1e", "+", "-", "", "+-1", "++1", "1d5"]
+    ),
 )
 INDICES = st.one_of(
     st.integers(0, 20).map(str),
@@ -40,7 +42,9 @@ def lines(draw: st.DrawFn) -> str:
         indices = [str(i) for i in sorted(draw(st.sets(st.integers(0, 99), max_size=4)))]
     tokens += [f"{index}:{draw(NUMBERS)}" for index in indices]
     if not draw(st.integers(0, 19)):
-        tokens.append(draw(st.sampled_from([":5", "7", "1:2:3", "1,3", "\0", "é", "\r", ":", "::"])))
+        tokens.append(
+            draw(st.sampled_from([":5", "7", "1:2:3", "1,3", "\0", "é", "\r", ":", "::"]))
+        )
     gap = draw(GAPS)
     lead = draw(st.sampled_from(["", "", "", " "]))
     return lead + gap.join(tokens) + draw(TAILS)
@@ -147,12 +151,11 @@ def test_any_bytes_end_in_rows_or_a_data_error(text: bytes, labelled: bool) -> N
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_more_threads_same_rows(threads: int) -> None:
     """Blocks come in file order for any number of threads."""
-    from dpfit.data.text_blocks import text_blocks  # small blocks force several of them
     import io
+
+    from dpfit.data.text_blocks import text_blocks  # small blocks force several of them
 
     text = "".join(f"{i} {i + 1}:1\n" for i in range(500)).encode()
     blocks = text_blocks(io.BytesIO(text), "x", size=64)
-    rows = list(
-        libsvm.read_libsvm(blocks, "x", IndexRules(), libsvm.LabelPresence(True), threads)
-    )
+    rows = list(libsvm.read_libsvm(blocks, "x", IndexRules(), libsvm.LabelPresence(True), threads))
     assert np.concatenate([block.target for block in rows]).tolist() == list(range(500))
