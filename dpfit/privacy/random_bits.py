@@ -124,7 +124,8 @@ class BitSource:
     AES with blocks b differs from perfect bits by at most b² / 2^129 (switching lemma): below
     2^-56 for 2^36 blocks, that is 2^37 noise values a run.
 
-    Not thread-safe: each thread makes its own source from the shared key.
+    All mechanisms of a run share the steps: each noise vector needs a step of its own, whatever
+    its law. Not thread-safe: each thread makes its own source from the shared key.
 
     Parameters
     ----------
