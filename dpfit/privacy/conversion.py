@@ -28,7 +28,7 @@ _SQRT_2 = math.sqrt(2.0)
 _SQRT_2PI = math.sqrt(2.0 * math.pi)
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _SMALLEST = 5e-324
-_LARGEST_MU = 1e4  # beyond, the rounding of eps/mu - mu/2 would eat the margin
+_LARGEST_MU = 1e4  # beyond, rounding eps/mu - mu/2 would eat the margin: use zCDP
 _FLOOR = 1e-305  # smaller parameters are raised to it, against us, so that nothing underflows
 _HUGE_RHO = 1e100
 _MILLS_SWITCH = 4.0
@@ -165,6 +165,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 0.0 if math.isfinite(mu) else 1.0
     if math.isinf(mu):
         return 1.0
+    if mu > _LARGEST_MU:
+        return zcdp_delta(_rho_of(mu), epsilon)
     return _exp_up(_log_gaussian_delta(max(mu, _FLOOR), epsilon))
 
 
@@ -184,6 +186,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         return 0.0
     if math.isinf(mu) or delta == 0.0:
         return math.inf
+    if mu > _LARGEST_MU:
+        return zcdp_epsilon(_rho_of(mu), delta)
     mu, target = max(mu, _FLOOR), math.log(delta) - MARGIN
 
     def excess(epsilon: float) -> float:
@@ -193,8 +197,6 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         return 0.0
     # Phi(-a) <= e^(-a^2/2)/2 for a >= 0, so a = sqrt(2 log 1/delta) is always enough.
     enough = mu * (mu / 2.0 + math.sqrt(-2.0 * math.log(delta))) * (1.0 + MARGIN)
-    if mu > _LARGEST_MU:
-        return enough
     return certified_root(excess, 0.0, enough)
 
 
@@ -233,8 +235,6 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 def _log_gaussian_delta(mu: float, epsilon: float) -> float:
     """Log of the exact curve; each branch is a form without cancellation."""
     a, b = epsilon / mu - mu / 2.0, epsilon / mu + mu / 2.0
-    if mu > _LARGEST_MU:
-        return _log_gaussian_delta_bound(a - 1e-12 * b)
     if a > 1e4:  # log delta < -5e7, far below any double
         return -math.inf
     if a > 0.0:  # e^eps phi(b) = phi(a) takes the exponential out of both terms
@@ -246,9 +246,9 @@ def _log_gaussian_delta(mu: float, epsilon: float) -> float:
     return math.log(math.erfc(a / _SQRT_2) / 2.0 - density * mills(b))
 
 
-def _log_gaussian_delta_bound(a: float) -> float:
-    # delta <= Phi(-a) <= e^(-a^2/2)/2 for a >= 0, and delta <= 1.
-    return -a * a / 2.0 if a > 0.0 else 0.0
+def _rho_of(mu: float) -> float:
+    # mu-Gaussian implies mu^2/2-zCDP: a bound good to 1/mu where the exact form cannot be trusted.
+    return mu * mu / 2.0 * (1.0 + 1e-15)
 
 
 def mills(x: float) -> float:
@@ -355,7 +355,8 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
         return 1.0
     log_x = 690.0 if slope(690.0) > 0.0 else certified_root(slope, -690.0, 690.0)
     x = math.exp(log_x)
-    return _exp_up(x * ((x + 1.0) * rho - epsilon) - _entropy(x))
+    rounding = 1e-15 * x * ((x + 1.0) * rho + epsilon)  # matters for a rho beyond 1e10
+    return _exp_up(x * ((x + 1.0) * rho - epsilon) - _entropy(x) + rounding)
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
