@@ -144,7 +144,9 @@ class LocalDesign:
     def gradient(self, residuals: Integers) -> Integers:
         """``(Xq, b)^T rq``, exact modulo 2^64, shape (d + 1,); the intercept's sum comes last."""
         total = np.empty(self.n_features + 1, np.int64)
-        total[-1] = self._intercept * residuals.sum()
+        total[-1:] = residuals.sum(keepdims=True) * np.int64(
+            self._intercept
+        )  # arrays wrap silently
         run = self._pool.map if self._pool else map
         list(run(lambda block: block.add_gradient(residuals, total), self._blocks))
         return total

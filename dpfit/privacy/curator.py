@@ -23,7 +23,6 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
 _MARGIN_BITS = 53  # |margin| <= 2^53 by Cauchy-Schwarz: exact as an int64 and as a float64
-_FINEST_POINT_BITS = 60  # of a coefficient's grid; finer would not change a margin's float
 
 
 class Design(Protocol):
@@ -166,7 +165,7 @@ def quantised(point: Point, grid: Grid) -> tuple[IntegerPoint, int]:
     # log2 of sqrt(K2) |theta|, rounded up, with one bit for the rounding of the coefficients.
     norm = float(np.sqrt(np.sum((stacked / largest) ** 2)))
     size = sum(math.frexp(part)[1] for part in (largest, norm, math.sqrt(grid.squared_norm)))
-    bits = min(_MARGIN_BITS - 1 - size, _FINEST_POINT_BITS)
+    bits = _MARGIN_BITS - 1 - size
     integers = np.rint(np.ldexp(stacked, bits)).astype(np.int64)
     support = np.flatnonzero(integers[:-1])
     return IntegerPoint(support, integers[support], int(integers[-1])), bits

@@ -1,0 +1,116 @@
+"""The two products over the integer design."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from dpfit.data.rows import RowBlock
+from dpfit.design.grid import Grid, RowMap
+from dpfit.design.local import DesignBuilder, IntegerPoint, LocalDesign
+
+GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
+
+
+def random_rows(n: int, d: int, seed: int) -> csr_array:
+    rng = np.random.default_rng(seed)
+    dense = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.1)
+    return csr_array(dense)
+
+
+def blocks_of(matrix: csr_array, cuts: list[int], base: int = 0) -> list[RowBlock]:
+    edges = [0, *cuts, matrix.shape[0]]
+    blocks = []
+    for first, last in itertools.pairwise(edges):
+        part = matrix[first:last]
+        blocks.append(
+            RowBlock(
+                part.indptr.astype(np.int64),
+                (part.indices + base).astype(np.int32),
+                part.data,
+                None,
+            )
+        )
+    return blocks
+
+
+def design_of(blocks: list[RowBlock], d: int, threads: int = 1, base: int = 0) -> LocalDesign:
+    builder = DesignBuilder(GRID)
+    for block in blocks:
+        builder.add(block)
+    return builder.build(d, grid=GRID, index_base=base, threads=threads)
+
+
+def random_point(d: int, support: int, seed: int) -> IntegerPoint:
+    rng = np.random.default_rng(seed)
+    columns = np.sort(rng.choice(d, support, replace=False))
+    return IntegerPoint(columns, rng.integers(-(2**30), 2**30, support), 12345)
+
+
+@pytest.mark.parametrize("support", [1, 40, 300])
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_products_equal_dense_integer_algebra(support: int, threads: int) -> None:
+    """Margins and gradients equal numpy's dense int64 products, bit by bit, for any threads."""
+    matrix = random_rows(200, 300, seed=1)
+    design = design_of(blocks_of(matrix, []), 300, threads)
+    dense = design._by_column.toarray()
+    stacked = np.column_stack([dense, np.full(200, GRID.intercept_integer)])
+    point = random_point(300, support, seed=2)
+    theta = np.zeros(301, np.int64)
+    theta[point.support], theta[-1] = point.values, point.intercept
+    residuals = np.random.default_rng(3).integers(-(2**20), 2**20, 200)
+    assert np.array_equal(design.margins(point), stacked @ theta)
+    assert np.array_equal(design.gradient(residuals), stacked.T @ residuals)
+
+
+def test_block_partition_does_not_matter() -> None:
+    """The same rows in any blocks give the same bits."""
+    matrix = random_rows(150, 80, seed=4)
+    residuals = np.random.default_rng(5).integers(-(2**20), 2**20, 150)
+    point = random_point(80, 10, seed=6)
+    whole = design_of(blocks_of(matrix, []), 80)
+    for cuts in ([1], [75], [10, 11, 12, 140], list(range(1, 150))):
+        parts = design_of(blocks_of(matrix, cuts), 80)
+        assert np.array_equal(whole.gradient(residuals), parts.gradient(residuals))
+        assert np.array_equal(whole.margins(point), parts.margins(point))
+
+
+def test_wrap_around_is_addition_modulo_two_to_the_64() -> None:
+    """Sums that pass 2^63 wrap, which is a homomorphism and so cannot hurt privacy."""
+    matrix = csr_array(np.ones((3, 1)))
+    design = design_of(blocks_of(matrix, []), 1)
+    huge = np.array([2**62, 2**62, 2**62], np.int64)
+    expected = (3 * 2**62 * GRID.integer_norm + 2**63) % 2**64 - 2**63
+    assert design.gradient(huge)[0] == expected
+
+
+def test_index_base_shifts_columns() -> None:
+    """Raw indices from 1 land in columns from 0."""
+    matrix = random_rows(20, 15, seed=7)
+    plain = design_of(blocks_of(matrix, []), 15)
+    shifted = design_of(blocks_of(matrix, [7], base=1), 15, base=1)
+    residuals = np.arange(20)
+    assert np.array_equal(plain.gradient(residuals), shifted.gradient(residuals))
+
+
+def test_a_coarser_grid_truncates_toward_zero() -> None:
+    """Dropping bits keeps |xq| below the coarser bound, negative entries included."""
+    builder = DesignBuilder(GRID)
+    for block in blocks_of(csr_array(np.array([[-0.6, 0.8], [0.3, -0.1]])), []):
+        builder.add(block)
+    coarse = Grid(1.0, RowMap.NORMALIZE, 4, True)
+    design = builder.build(2, grid=coarse, index_base=0, threads=1)
+    dense = design._by_column.toarray()
+    assert dense[0].tolist() == [-9, 12]
+    assert np.all((dense**2).sum(1) <= 16**2)
+
+
+def test_empty_rows_and_columns_work() -> None:
+    """All-zero rows and columns nobody uses are part of the design."""
+    matrix = csr_array(np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
+    design = design_of(blocks_of(matrix, []), 3, threads=2)
+    gradient = design.gradient(np.array([5, 7]))
+    assert gradient.tolist() == [0, 7 << 20, 0, 12 * GRID.intercept_integer]

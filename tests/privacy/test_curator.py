@@ -1,0 +1,134 @@
+"""The Curator's door."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpfit.data.rows import RowBlock
+from dpfit.design.grid import Grid, RowMap
+from dpfit.design.local import DesignBuilder
+from dpfit.losses.logistic import Logistic
+from dpfit.privacy.curator import Curator, Noise, NoNoise, Point, quantised
+from dpfit.privacy.gradient_release import GradientRelease
+from dpfit.privacy.mechanisms.gaussian import GaussianNoise
+from dpfit.privacy.random_bits import BitSource, RunKey
+
+GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
+N, D = 400, 30
+
+
+def curator(noise: Noise, release: GradientRelease, clip: float = 1.0) -> Curator:
+    rng = np.random.default_rng(0)
+    block = RowBlock(
+        np.arange(0, N * D + 1, D, dtype=np.int64),
+        np.tile(np.arange(D, dtype=np.int32), N),
+        rng.standard_normal(N * D),
+        None,
+    )
+    builder = DesignBuilder(GRID)
+    builder.add(block)
+    return Curator(
+        design=builder.build(D, grid=GRID, index_base=0, threads=1),
+        target=(rng.random(N) < 0.5).astype(np.float64),
+        loss=Logistic(),
+        grid=GRID,
+        n_rows=N,
+        release=release,
+        residual_clip=clip,
+        noise=noise,
+    )
+
+
+def test_without_noise_it_is_the_mean_gradient() -> None:
+    """The quantised mean gradient equals the float one to the grid's precision."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, D))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = (rng.random(N) < 0.5).astype(np.float64)
+    theta, intercept = np.linspace(-3, 3, D), 0.7
+    residual = 1 / (1 + np.exp(-(X @ theta + intercept * GRID.intercept_value))) - y
+    point = curator(NoNoise(), GradientRelease(GRID, 1 << 20, 0, 1)).noisy_gradient(
+        Point(theta, intercept)
+    )
+    assert point.coefficients == pytest.approx(X.T @ residual / N, abs=2e-6)
+    assert point.intercept == pytest.approx(GRID.intercept_value * residual.mean(), abs=2e-6)
+
+
+def test_no_release_beyond_the_charge() -> None:
+    """The question after the last charged one is refused."""
+    door = curator(NoNoise(), GradientRelease(GRID, 1 << 20, 0, 2))
+    zero = Point(np.zeros(D), 0.0)
+    door.noisy_gradient(zero)
+    door.noisy_gradient(zero)
+    with pytest.raises(RuntimeError, match="charged"):
+        door.noisy_gradient(zero)
+
+
+def test_noise_is_fresh_at_every_step_and_on_every_coordinate() -> None:
+    """The same question twice differs on every coordinate, the intercept's included."""
+    bits = BitSource(RunKey.from_seed(1))
+    door = curator(GaussianNoise(bits), GradientRelease(GRID, 1 << 10, 40, 2))
+    zero = Point(np.zeros(D), 0.0)
+    first, second = door.noisy_gradient(zero), door.noisy_gradient(zero)
+    assert np.all(first.coefficients != second.coefficients)
+    assert first.intercept != second.intercept
+
+
+def test_noise_is_on_columns_that_nobody_uses() -> None:
+    """A column without an entry is noised like any other."""
+    builder = DesignBuilder(GRID)
+    one = np.zeros(1, np.int32)
+    builder.add(RowBlock(np.array([0, 1]), one, np.ones(1), None))
+    door = Curator(
+        design=builder.build(50, grid=GRID, index_base=0, threads=1),
+        target=np.zeros(1),
+        loss=Logistic(),
+        grid=GRID,
+        n_rows=1,
+        release=GradientRelease(GRID, 1 << 10, 40, 1),
+        residual_clip=1.0,
+        noise=GaussianNoise(BitSource(RunKey.from_seed(2))),
+    )
+    assert np.all(door.noisy_gradient(Point(np.zeros(50), 0.0)).coefficients != 0.0)
+
+
+def test_nan_residuals_become_bounded_integers() -> None:
+    """A residual that is NaN is clipped to -tau: every record's part keeps its bound."""
+
+    class Broken(Logistic):
+        def residual(self, margins: np.ndarray, target: np.ndarray) -> np.ndarray:
+            return np.where(np.arange(len(margins)) % 3 == 0, np.nan, np.inf)
+
+    door = curator(NoNoise(), GradientRelease(GRID, 1000, 0, 1), clip=0.25)
+    door._loss = Broken()
+    integers = door._residual_integers(Point(np.zeros(D), 0.0))
+    assert set(integers.tolist()) == {-1000, 1000}
+
+
+@given(
+    st.lists(st.floats(), min_size=1, max_size=8),
+    st.floats(),
+    st.integers(1, 20),
+    st.booleans(),
+)
+def test_a_quantised_point_keeps_margins_exact(
+    coefficients: list[float], intercept: float, bits: int, with_intercept: bool
+) -> None:
+    """sqrt(K2) |theta_q| <= 2^53 for any point at all, so every partial margin is exact."""
+    grid = Grid(1.0, RowMap.NORMALIZE, bits, with_intercept)
+    point, _ = quantised(Point(np.array(coefficients), intercept), grid)
+    squares = sum(value * value for value in point.values.tolist()) + point.intercept**2
+    assert grid.squared_norm * squares <= 2**106
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=8), st.floats(-1e3, 1e3))
+def test_a_quantised_point_is_close(coefficients: list[float], intercept: float) -> None:
+    """Rounding to the point's grid moves no coefficient by more than 2^-28 of the largest."""
+    point, bits = quantised(Point(np.array(coefficients), intercept), GRID)
+    back = np.zeros(len(coefficients))
+    back[point.support] = point.values
+    largest = max(map(abs, [*coefficients, intercept]))
+    assert np.abs(back * 2.0**-bits - coefficients) == pytest.approx(0, abs=largest * 2.0**-28)
