@@ -20,7 +20,7 @@ from dpfit.data import libsvm_reference
 from dpfit.data.indices import IndexRules, Indices, NotCanonical, canonical
 from dpfit.data.pipeline import ordered_map
 from dpfit.data.rows import RowBlock
-from dpfit.data.text_blocks import TextBlock
+from dpfit.data.text_blocks import TextBlock, newlines
 
 _ALPHABET = b"0123456789.:-+eE\n"
 _FOREIGN = b"x"
@@ -116,7 +116,7 @@ def parse_fast(data: bytes, n_lines: int, rules: IndexRules, labelled: bool) -> 
     if not data:
         return None
     text = _table_text(data, labelled)
-    return None if text is None else _parse_table(text, data.count(b"\n"), rules, labelled)
+    return None if text is None else _parse_table(text, newlines(data), rules, labelled)
 
 
 def _plain(data: bytes) -> bytes:
@@ -132,7 +132,7 @@ def _plain(data: bytes) -> bytes:
     return _QID.sub(b"", data) if b"q" in data else data
 
 
-def _table_text(data: bytes, labelled: bool) -> bytes | None:
+def _table_text(data: bytes, labelled: bool) -> bytes | bytearray | None:
     """The block as lines ``index:value`` and, once per record, ``:label``; None if not sure."""
     prefix = b":" if labelled else b":0\n"
     text = prefix + data.replace(b"\n", b"\n" + prefix)
@@ -142,7 +142,7 @@ def _table_text(data: bytes, labelled: bool) -> bytes | None:
     return _blank_leading_plus(text) if b"+" in text else text
 
 
-def _blank_leading_plus(text: bytes) -> bytes | None:
+def _blank_leading_plus(text: bytes) -> bytearray | None:
     """Turn the plus of "+1" into a blank, which pyarrow skips, unlike a plus; None for "+-1"."""
     writable = bytearray(text)
     letters = np.frombuffer(writable, dtype=np.uint8)
@@ -152,13 +152,15 @@ def _blank_leading_plus(text: bytes) -> bytes | None:
     if not (((after >= ord("0")) & (after <= ord("9"))) | (after == ord("."))).all():
         return None
     letters[leading] = ord(" ")
-    return bytes(writable)
+    return writable
 
 
 _PARSE = pacsv.ParseOptions(delimiter=":", quote_char=False)
 
 
-def _parse_table(text: bytes, n_lines: int, rules: IndexRules, labelled: bool) -> RowBlock | None:
+def _parse_table(
+    text: bytes | bytearray, n_lines: int, rules: IndexRules, labelled: bool
+) -> RowBlock | None:
     # Unsigned, since pyarrow then refuses a sign and thus "-0".
     index_type = pa.uint32() if rules.hash_bits is None else pa.uint64()
     convert = pacsv.ConvertOptions(

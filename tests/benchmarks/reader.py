@@ -47,10 +47,12 @@ def read_and_hold(path: str, threads: int) -> int:
 def peak_memory(path: str, threads: int) -> float:
     """Growth of the peak resident size in MiB over a run in a fresh process, blocks let go."""
     code = (
-        "import resource, sys; sys.path.insert(0, sys.argv[3])\n"
+        "import re, sys; sys.path.insert(0, sys.argv[3])\n"
         "from dpfit.data.reader import Reader, ReadOptions\n"
         "import dpfit.data.libsvm\n"
-        "size = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        # Not getrusage: its peak starts with that of the parent process.
+        "status = lambda: open('/proc/self/status').read()\n"
+        "size = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', status())[1])\n"
         "before = size()\n"
         "for block in Reader([sys.argv[1]], ReadOptions(threads=int(sys.argv[2]))): pass\n"
         "print((size() - before) / 1024)\n"
@@ -74,17 +76,20 @@ def main(repeats: int) -> None:
             "dpfit, 2 threads, kept": lambda: read_and_hold(str(path), 2),
         }
         seconds: dict[str, list[float]] = {name: [] for name in runs}
+        busy: dict[str, list[float]] = {name: [] for name in runs}
         for _ in range(repeats):
             for name, run in runs.items():
-                start = time.perf_counter()
+                start, start_busy = time.perf_counter(), time.process_time()
                 run()
                 seconds[name].append(time.perf_counter() - start)
+                busy[name].append(time.process_time() - start_busy)
         print(f"{megabytes:.1f} MB, {ROWS} rows, {PER_ROW} entries each; median of {repeats}")
         base = median(seconds["scikit-learn"])
         for name, times in seconds.items():
             middle = median(times)
             rate, ratio = megabytes / middle, base / middle
-            print(f"{name:24s} {middle:7.3f} s {rate:7.0f} MB/s {ratio:6.1f} x")
+            cpu = median(busy[name])
+            print(f"{name:24s} {middle:7.3f} s {rate:6.0f} MB/s {ratio:5.1f} x  cpu {cpu:.3f} s")
         for threads in (1, 2):
             extra = peak_memory(str(path), threads)
             print(f"peak extra memory, {threads} thread(s): {extra:.0f} MiB")
