@@ -28,6 +28,7 @@ _SQRT_2 = math.sqrt(2.0)
 _SQRT_2PI = math.sqrt(2.0 * math.pi)
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _SMALLEST = 5e-324
+_LEAST_DELTA = 1e-307
 _LARGEST_MU = 1e4  # beyond, rounding eps/mu - mu/2 would eat the margin: use zCDP
 _FLOOR = 1e-305  # smaller parameters are raised to it, against us, so that nothing underflows
 _HUGE_RHO = 1e100
@@ -436,7 +437,8 @@ def _log1p_inverse(log_x: float) -> float:
 
 
 def _exp_up(log_delta: float) -> float:
-    return max(min(1.0, math.exp(min(0.0, log_delta)) * (1.0 + MARGIN)), _SMALLEST)
+    # Subnormal results would not carry the margin; they are reported as the least normal decade.
+    return max(min(1.0, math.exp(min(0.0, log_delta)) * (1.0 + MARGIN)), _LEAST_DELTA)
 
 
 def _double_until(excess: Callable[[float], float], start: float) -> float:
