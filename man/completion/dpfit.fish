@@ -1,0 +1,1 @@
+complete --command dpfit --no-files --arguments "(env _DPFIT_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) dpfit)" --condition "env _DPFIT_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) dpfit"
