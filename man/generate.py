@@ -54,11 +54,11 @@ def escaped(text: str) -> str:
 
 
 def bold(text: str) -> str:
-    return f"\\fB{escaped(text)}\\fR"
+    return f"\\fB\\%{escaped(text)}\\fR"
 
 
 def italic(text: str) -> str:
-    return f"\\fI{escaped(text)}\\fR"
+    return f"\\fI\\%{escaped(text)}\\fR"
 
 
 def prose(text: str) -> str:
@@ -164,7 +164,7 @@ def program_sections(context: typer.Context) -> dict[str, str]:
     synopsis = f"{bold('dpfit')} {italic('COMMAND')} [{italic('OPTION')}]... [{italic('OPERAND')}]"
     lines = [f"{synopsis}...", f"{bold('dpfit')} {bold('--version')} [{bold('--json')}]"]
     entries = (
-        tagged(f".BR dpfit\\-{escaped(name)} (1)", prose(command.help.split("\n\n")[0]))
+        tagged(f".BR \\%dpfit\\-{escaped(name)} (1)", prose(command.help.split("\n\n")[0]))
         for name, command in commands.items()
         if not command.hidden
     )
@@ -205,7 +205,7 @@ def exit_status_text() -> str:
 
 
 def references(own: str, pages: list[tuple[str, int]]) -> str:
-    others = [f".BR {escaped(name)} ({section})" for name, section in pages if name != own]
+    others = [f".BR \\%{escaped(name)} ({section})" for name, section in pages if name != own]
     return " ,\n".join(others) + "\n"
 
 
@@ -234,7 +234,7 @@ def assembled(name: str, section: int, parts: dict[str, str]) -> str:
     """A page with its parts in the customary order."""
     middle = [heading for heading in parts if heading not in _FIRST + _LAST]
     title = f'.TH {escaped(name.upper())} {section} {release_date()} "dpfit {__version__}"'
-    lines = [f'{_GENERATED}{title} "{MANUALS[section]}"\n.nh\n']
+    lines = [f'{_GENERATED}{title} "{MANUALS[section]}"\n']
     for heading in (*_FIRST, *middle, *_LAST):
         if heading in parts:
             lines.append(f".SH {heading}\n{parts[heading]}")

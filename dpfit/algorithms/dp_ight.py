@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from dpfit.algorithms.default_rule import PublicScale
 from dpfit.privacy.curator import Curator, Point
 
 Floats: TypeAlias = NDArray[np.float64]
+
+_CONTRACTION: Final = 1.8  # eta for the squared loss
+_NOISE_SHARE: Final = 0.07  # of the target's range, on a prediction
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,9 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIght:
     With unit rows and ``E = eta tau``: for ``d <= 4 s`` 30 steps of ``E = 30``; otherwise few large
     steps, ``T = clip(n mu / 700, 3, 10)`` and ``E = min(n mu / (2 T), 300)``, since what a model's
     score suffers from the noise is ``2 E T / (n mu)`` and larger steps diverge under the threshold.
-    For the squared loss, whose curvature is 1, ``E <= tau`` keeps each step a contraction. Without
-    noise steps cost nothing, so there are many.
+    For the squared loss, whose curvature on unit rows is at most 1.01, ``eta < 2 / 1.01`` keeps each
+    step a contraction, and T grows until the noise on a prediction is 7 % of the target's range.
+    Without noise steps cost nothing, so there are many.
 
     Parameters
     ----------
@@ -112,8 +116,8 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIght:
         tau, steps, length = _noiseless(scale, sparsity)
     elif scale.loss == "squared":
         tau = 0.2
-        steps = int(np.clip(np.ceil(0.02 * signal / (2 * tau)), 10, 100))
-        length = min(0.02 * signal / (2 * steps), tau)
+        steps = int(np.clip(np.ceil(_NOISE_SHARE * signal / (2 * tau * _CONTRACTION)), 10, 300))
+        length = min(_NOISE_SHARE * signal / (2 * steps), tau * _CONTRACTION)
     elif scale.n_features <= 4 * sparsity:
         tau, steps, length = 0.25, 30, 30.0
     else:
@@ -126,5 +130,5 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIght:
 
 def _noiseless(scale: PublicScale, sparsity: int) -> tuple[float, int, float]:
     if scale.loss == "squared":
-        return 0.2, 200, 0.2
+        return 0.2, 300, 0.2 * _CONTRACTION
     return 0.25, 200, 30.0 if scale.n_features <= 4 * sparsity else 100.0

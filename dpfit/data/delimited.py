@@ -122,7 +122,24 @@ class BlockParser:
         if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
             return False
         # pyarrow takes quotes anywhere: every one must belong to a well-formed field.
-        return b'"' not in data or b'"' not in self._quoted_field.sub(b"", data)
+        if b'"' not in data or self._has_simple_quotes(data):
+            return True
+        return b'"' not in self._quoted_field.sub(b"", data)
+
+    def _has_simple_quotes(self, data: bytes) -> bool:
+        """Whether quotes alternately open a field and close it: no doubled ones, no strays."""
+        letters = np.frombuffer(data, dtype=np.uint8)
+        at = np.flatnonzero(letters == ord('"'))
+        if len(at) % 2:
+            return False
+        opening, closing = at[0::2], at[1::2]
+        if opening[0] == 0:
+            opening = opening[1:]
+        before, after = letters[opening - 1], letters[closing + 1]
+        delimiter, newline = self._plan.delimiter[0], ord("\n")
+        starts = (before == delimiter) | (before == newline)
+        ends = (after == delimiter) | (after == newline) | (after == ord("\r"))
+        return bool(starts.all() and ends.all())
 
     def _conversions(self) -> pacsv.ConvertOptions:
         plan, names = self._plan, self._names

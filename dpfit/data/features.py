@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from dpfit.data.indices import MAX_INDEX
-from dpfit.data.schema import ColumnRole
+from dpfit.data.schema import ColumnRole, one_line
 from dpfit.errors import DataError, UsageError
 
 
@@ -173,7 +173,7 @@ def _settled(name: str, role: ColumnRole, hash_bits: int | None) -> tuple[str, t
     if hash_bits is None:
         missing = "levels" if role.role == "categorical" else "a hash size"
         raise UsageError(
-            f"column '{_plain(name)}' is {role.role} but has no {missing.removeprefix('a ')}",
+            f"column '{one_line(name)}' is {role.role} but has no {missing.removeprefix('a ')}",
             hint="declare its levels in the schema file, or hash it with --hash-bits",
         )
     return "hashed", ()
@@ -210,11 +210,6 @@ def hashed_feature(name: str, value: str, bits: int) -> int:
     return int.from_bytes(digest, "little") & ((1 << bits) - 1)
 
 
-def _plain(name: str) -> str:
-    """A column name fit for one line of an error."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name[:60])
-
-
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{_plain(name)}'" for name in names[:10])
+    shown = ", ".join(f"'{one_line(name)}'" for name in names[:10])
     return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"

@@ -173,7 +173,7 @@ def sort_and_merge(rows: Rows, duplicates: str) -> Rows:
     if len(raw) < 2 or not _disorder(indptr, raw).any():
         return rows
     row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    order = np.lexsort((raw, row))  # stable: equal indices stay in file order
+    order = _sorting(row, raw)
     raw, values = raw[order], values[order]
     fresh = np.ones(len(raw), dtype=np.bool_)
     fresh[1:] = (raw[1:] != raw[:-1]) | (row[1:] != row[:-1])
@@ -184,6 +184,14 @@ def sort_and_merge(rows: Rows, duplicates: str) -> Rows:
     merged = _merge_values(fresh, values, duplicates)
     kept_before = np.concatenate(([0], np.cumsum(fresh, dtype=np.int64)))
     return kept_before[indptr], raw[fresh], merged
+
+
+def _sorting(row: NDArray[np.int64], raw: Indices) -> NDArray[np.int64]:
+    """The stable order by row, then index: equal indices stay in file order."""
+    if raw.dtype.itemsize > 4:
+        return np.lexsort((raw, row))
+    # One key is nearly sorted, which a stable argsort uses and lexsort does not.
+    return np.argsort(row << 32 | raw.astype(np.int64), kind="stable")
 
 
 def _disorder(indptr: NDArray[np.int64], raw: Indices) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from dpfit.data.encode import CellFault
+from dpfit.data.schema import one_line
 from dpfit.errors import DataError
 
 _INDEX_NAMES = ("index", "indices", "idx")
@@ -81,7 +82,7 @@ def is_number(kind: pa.DataType) -> bool:
 def check_type(field: pa.Field, role: str, path: str) -> None:
     """Refuse a column whose type does not fit its role, by name."""
     kind = field.type
-    name = "".join(letter if letter.isprintable() else "?" for letter in field.name[:60])
+    name = one_line(field.name)
     if pat.is_nested(kind):
         raise DataError(
             f"column '{name}' has a nested type; only one list-of-struct column or a pair of list "

@@ -14,6 +14,11 @@ from dpfit.errors import StorageError, UsageError
 ROLES = ("numeric", "categorical", "hashed", "ignore", "label")
 
 
+def one_line(name: str) -> str:
+    """A name of the user's fit for one line of an error."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name[:60])
+
+
 @dataclass(frozen=True)
 class ColumnRole:
     """What a column of a table means.
@@ -98,7 +103,7 @@ def parse_schema(document: Mapping[str, Any], path: str) -> Schema:
     for key, value in document.items():
         if key not in _CHECKS:
             known = ", ".join(_CHECKS)
-            raise UsageError(f"{path}: unknown key '{key}'", hint=f"the keys are {known}")
+            raise UsageError(f"{path}: unknown key '{one_line(key)}'", hint=f"the keys are {known}")
         facts[key] = _checked(_CHECKS[key], value, path, key)
     schema = Schema(**facts)
     _check_label_roles(schema, path)
@@ -123,7 +128,8 @@ def _checked(check: Callable[[Any], Any], value: Any, path: str, key: str) -> An
     try:
         return check(value)
     except _Wrong as wrong:
-        raise UsageError(f"{path}: '{key}{wrong.args[1]}' must be {wrong.args[0]}") from None
+        place = one_line(f"{key}{wrong.args[1]}")
+        raise UsageError(f"{path}: '{place}' must be {wrong.args[0]}") from None
 
 
 def _wrong(expected: str, below: str = "") -> _Wrong:

@@ -72,14 +72,14 @@ def check_law(data: bytes, plan: TablePlan) -> bool:
     return fast is not None
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(FILES, st.booleans(), st.sampled_from(["error", "zero"]))
 def test_accepted_text_reads_as_by_the_reference(text: str, textual: bool, missing: str) -> None:
     """Fast result = reference result, bit for bit, whenever there is a fast result."""
     check_law(text.encode(), plan_of(textual, missing))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(
     st.lists(GOOD, min_size=1, max_size=4).map("\n".join),
     st.floats(0, 1),
@@ -96,14 +96,14 @@ def test_mutated_text_reads_as_by_the_reference(
     check_law(raw[:at] + patch + raw[at + removed :] + b"\n", plan_of(textual, "zero"))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(GOOD, min_size=1, max_size=5), st.sampled_from(["\n", "\r\n", "\n\n"]))
 def test_valid_text_stays_on_the_fast_path(rows: list[str], end: str) -> None:
     """Well-formed records, quoted ones included, need no second look."""
     assert check_law((end.join(rows) + end).encode(), plan_of(True, "error"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=60), st.sampled_from([b",", b"\t", b" ", b";", b"|"]))
 def test_any_bytes_end_in_rows_or_a_data_error(data: bytes, delimiter: bytes) -> None:
     """No bytes raise anything but DataError."""
@@ -115,7 +115,7 @@ def test_any_bytes_end_in_rows_or_a_data_error(data: bytes, delimiter: bytes) ->
     assert np.isfinite(rows.values).all()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(FILES, st.integers(1, 40), st.integers(1, 3))
 def test_block_size_and_threads_change_nothing(text: str, size: int, threads: int) -> None:
     """Blocks end at record ends, also inside quotes, and faults keep their line."""

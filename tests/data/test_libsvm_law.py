@@ -90,7 +90,7 @@ def check_law(text: bytes, rules: IndexRules, labelled: bool) -> None:
         assert same_bits(fast, libsvm_reference.parse_block(block, "x", rules, labelled))
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(FILES, RULES, st.booleans())
 @example("1 :5\n", IndexRules(), True)
 @example("+5:1\n", IndexRules(), False)
@@ -108,7 +108,7 @@ def test_accepted_text_reads_as_by_the_reference(
     check_law(text.encode(), rules, labelled)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(VALID, MUTATION, RULES, st.booleans())
 def test_mutated_text_reads_as_by_the_reference(
     text: str, mutation: tuple[float, bytes, int], rules: IndexRules, labelled: bool
@@ -120,7 +120,7 @@ def test_mutated_text_reads_as_by_the_reference(
     check_law(raw[:at] + patch + raw[at + removed :], rules, labelled)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(VALID, st.sampled_from(["\n", "\r\n", " \n", "\n\n", " # note\n", "\t\n"]))
 def test_common_variants_stay_on_the_fast_path(text: str, line_end: str) -> None:
     """Valid text in its usual variants needs no second look."""
@@ -137,7 +137,7 @@ def test_query_numbers_stay_on_the_fast_path() -> None:
     assert rows.indices.tolist() == [1, 2]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=60), st.booleans())
 def test_any_bytes_end_in_rows_or_a_data_error(text: bytes, labelled: bool) -> None:
     """No bytes raise anything but DataError."""

@@ -234,13 +234,19 @@ def test_no_error_tells_a_value(kind: str, text: str, secret: str, flag: bool) -
     """Message, hint and chained exceptions carry no planted secret and are one line."""
     columns = {"job": ColumnRole("categorical", ("clerk",))} if "job" in text else {}
     options = {"columns": columns, "label": "y", "n_features": 9, "target_required": flag}
+    error = error_of(text.format(secret).encode(), format=kind, textual_labels=False, **options)
+    said = f"{error or ''} {(error and error.hint) or ''}"
+    assert "\n" not in said
+    assert secret not in said.replace("NaN", "")
+    assert error is None or error.__suppress_context__ or error.__context__ is None
+
+
+def error_of(content: bytes, **options: object) -> DpfitError | None:
     try:
-        blocks_of(text.format(secret).encode(), format=kind, textual_labels=False, **options)
+        blocks_of(content, **options)
     except DpfitError as error:
-        said = f"{error} {error.hint or ''}"
-        assert "\n" not in said
-        assert secret not in said.replace("NaN", "")
-        assert error.__suppress_context__ or error.__context__ is None
+        return error
+    return None
 
 
 # Other readers
