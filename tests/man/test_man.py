@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import sys
 import tomllib
 from fractions import Fraction
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 import typer
@@ -92,6 +94,28 @@ def test_check_names_a_page_that_differs(tmp_path: Path) -> None:
 
 def test_every_command_has_a_page_and_no_page_lacks_its_command() -> None:
     assert {page.stem for page in PAGES if page.suffix == ".1"} == set(COMMANDS)
+
+
+def test_a_new_command_gets_its_page_without_a_change_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(MAN))
+    generate = importlib.import_module("generate")
+    app = build_app()
+
+    @app.command("count-rows")
+    def count_rows(folder: str, depth: Annotated[int, typer.Option("--depth", help="How")] = 3):
+        """Count rows.
+
+        Sub-folders too.
+        """
+
+    monkeypatch.setattr(generate, "build_app", lambda: app)
+    pages = generate.pages()
+    assert set(pages) == {page.name for page in PAGES} | {"dpfit-count-rows.1"}
+    expected = "dpfit-count-rows - count rows\n", "dpfit count-rows [OPTION]... FOLDER\n"
+    text = re.sub(r"\\f.|\\%", "", pages["dpfit-count-rows.1"]).replace("\\-", "-")
+    for part in (*expected, ".PP\nSub-folders too.\n", "--depth N\nHow. Default: 3.\n"):
+        assert part in text
+    assert "dpfit\\-count\\-rows (1)" in pages["dpfit.1"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
