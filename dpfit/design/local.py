@@ -58,6 +58,7 @@ class DesignBuilder:
     _lengths: list[Integers] = field(default_factory=list)
 
     def add(self, block: RowBlock) -> None:
+        _require_canonical(block)
         self._values.append(quantise(block, self.grid).astype(np.int32))  # |xq| <= 2^20
         self._columns.append(block.indices)
         self._lengths.append(np.diff(block.indptr))
@@ -150,6 +151,15 @@ class LocalDesign:
         run = self._pool.map if self._pool else map
         list(run(lambda block: block.add_gradient(residuals, total), self._blocks))
         return total
+
+
+def _require_canonical(block: RowBlock) -> None:
+    """Refuse a column repeated within a row: its parts would add up past the norm bound."""
+    rising = np.diff(block.indices) > 0
+    starts = block.indptr[1:-1]
+    rising[starts[(starts > 0) & (starts < len(block.indices))] - 1] = True
+    if not rising.all():
+        raise ValueError("a row's columns must increase strictly")
 
 
 @dataclass(frozen=True)

@@ -114,3 +114,14 @@ def test_empty_rows_and_columns_work() -> None:
     design = design_of(blocks_of(matrix, []), 3, threads=2)
     gradient = design.gradient(np.array([5, 7]))
     assert gradient.tolist() == [0, 7 << 20, 0, 12 * GRID.intercept_integer]
+
+
+@pytest.mark.parametrize("columns", [[1, 1], [2, 1]])
+def test_a_repeated_column_never_enters(columns: list[int]) -> None:
+    """Repeated columns would add up past the norm bound, so such a block is refused."""
+    indices = np.array([5, *columns, 0], np.int32)
+    block = RowBlock(np.array([0, 1, 3, 3, 4]), indices, np.ones(4), None)
+    with pytest.raises(ValueError, match="strictly"):
+        DesignBuilder(GRID).add(block)
+    fine = RowBlock(np.array([0, 1, 3, 3, 4]), np.array([5, 1, 2, 0], np.int32), np.ones(4), None)
+    DesignBuilder(GRID).add(fine)

@@ -1,0 +1,245 @@
+"""The order of events of a fit, and what it takes as public."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dpfit.fitting.linear_fit as linear_fit
+from dpfit.data.rows import RowBlock
+from dpfit.errors import DataError, PrivacyError, UsageError
+from dpfit.fitting.linear_fit import LinearFit
+from dpfit.fitting.request import FitRequest
+from dpfit.privacy.accountant import compose
+from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.calibration import Budget
+from dpfit.privacy.curator import NoNoise, Point
+from dpfit.privacy.events import NonPrivateEvent
+from dpfit.privacy.records import DeclaredFacts, Layout
+
+BUDGET = Budget.from_request(2.0, 1e-6, None, None)
+REQUEST = FitRequest(sparsity=5, budget=BUDGET, dataset="toy")
+ALL_DECLARED = DeclaredFacts(n_rows=300, n_features=20, index_base=1, labels=(-1.0, 1.0))
+
+
+def toy_blocks(labels: tuple[object, ...] = (-1.0, 1.0), base: int = 1) -> Iterator[RowBlock]:
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((300, 20))
+    codes = (values @ np.linspace(-1, 1, 20) > 0).astype(int)
+    kind = object if isinstance(labels[0], str) else np.float64
+    target = np.array([labels[code] for code in codes], kind)
+    for part in np.array_split(np.arange(300), 3):
+        yield RowBlock(
+            np.arange(0, 20 * len(part) + 1, 20, dtype=np.int64),
+            np.tile(np.arange(base, 20 + base, dtype=np.int32), len(part)),
+            values[part].ravel(),
+            target[part],
+        )
+
+
+def loaded(request: FitRequest = REQUEST, **rows: object) -> LinearFit:
+    return LinearFit(request, toy_blocks(**rows), layout=Layout, source="toy.svm")
+
+
+def ignore(*_: object) -> None:
+    pass
+
+
+def fitted(request: FitRequest = REQUEST) -> Point:
+    return loaded(request).run(ignore, ignore)
+
+
+def same(left: Point, right: Point) -> bool:
+    return np.array_equal(left.coefficients, right.coefficients) and (
+        left.intercept == right.intercept
+    )
+
+
+def test_the_key_is_born_after_the_reservation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """reserve() returns before any key exists, and before any release."""
+    order: list[str] = []
+
+    class Key:
+        @staticmethod
+        def from_system() -> object:
+            order.append("key")
+            return real.from_system()
+
+    real = linear_fit.RunKey
+    monkeypatch.setattr(linear_fit, "RunKey", Key)
+    loaded().run(lambda description: order.append("reserve"), lambda done: order.append("step"))
+    assert order[:3] == ["reserve", "key", "step"]
+    assert order.count("key") == 1
+
+
+def test_a_refused_reservation_releases_nothing() -> None:
+    """When the charge does not fit, no key is made and no gradient asked."""
+
+    def refuse(description: object) -> None:
+        raise PrivacyError("no")
+
+    steps: list[int] = []
+    with pytest.raises(PrivacyError):
+        loaded().run(refuse, steps.append)
+    assert steps == []
+
+
+def test_two_private_runs_differ_and_two_seeded_ones_do_not() -> None:
+    """Noise comes from the system unless a seed is given, which marks the run as not private."""
+    assert not same(fitted(), fitted())
+    seeded = replace(REQUEST, seed=5)
+    assert same(fitted(seeded), fitted(seeded))
+    assert not same(fitted(seeded), fitted(replace(REQUEST, seed=6)))
+    assert not seeded.private
+    assert loaded(seeded).plan.events == [NonPrivateEvent(label="gradient")]
+
+
+def test_threads_and_declared_facts_do_not_change_a_bit() -> None:
+    """The same seed gives the same model for any threads and wherever the facts came from."""
+    one = fitted(replace(REQUEST, seed=5, threads=1))
+    assert same(one, fitted(replace(REQUEST, seed=5, threads=3)))
+    assert same(one, fitted(replace(REQUEST, seed=5, declared=ALL_DECLARED)))
+
+
+def test_with_noise_zero_it_is_the_non_private_original(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The private algorithm without its noise equals the same settings run without privacy."""
+    plan = loaded().plan.algorithm
+    monkeypatch.setattr(linear_fit, "_noise", lambda request: NoNoise())
+    silenced = fitted()
+    original = fitted(
+        replace(
+            REQUEST,
+            budget=None,
+            iterations=plan.iterations,
+            step_size=plan.step_size,
+            residual_clip=plan.residual_clip,
+        )
+    )
+    # The residual grid of a private run follows from its budget, so equal up to that grid.
+    assert original.coefficients == pytest.approx(silenced.coefficients, rel=1e-4, abs=1e-4)
+    assert np.array_equal(original.coefficients != 0, silenced.coefficients != 0)
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("iterations", [1, 7, 100])
+def test_the_charge_keeps_the_budget(adjacency: Adjacency, iterations: int) -> None:
+    """The certified epsilon of the plan's events is at most the one asked for, and near it."""
+    plan = loaded(replace(REQUEST, adjacency=adjacency, iterations=iterations)).plan
+    epsilon = compose(plan.events, adjacency).epsilon(1e-6)
+    assert epsilon <= 2.0
+    assert epsilon == pytest.approx(2.0, rel=1e-4)
+
+
+def test_the_stated_noise_scale_is_the_real_one() -> None:
+    """The plan's noise scale is the standard deviation of what a release gets."""
+    request = replace(REQUEST, iterations=400, step_size=1e-12)
+    fit = loaded(request)
+    seen: list[np.ndarray] = []
+    original = fit.plan.algorithm.run
+
+    class Spy:
+        name = "spy"
+        residual_clip = fit.plan.algorithm.residual_clip
+
+        def settings(self) -> dict[str, float]:
+            return {}
+
+        def run(self, curator: object, between: object) -> Point:
+            zero = Point(np.zeros(20), 0.0)
+            seen.extend(curator.noisy_gradient(zero).coefficients for _ in range(400))
+            return zero
+
+    fit.plan = replace(fit.plan, algorithm=Spy())
+    fit.run(ignore, ignore)
+    assert original is not None
+    assert np.std(seen, axis=0).mean() == pytest.approx(fit.plan.noise_scale, rel=0.05)
+
+
+def test_assumed_facts_are_listed_and_declared_ones_are_not() -> None:
+    """What was read off the data is named as assumed, nothing else."""
+    assumed = {fact.name for fact in loaded().plan.facts.assumed()}
+    assert assumed == {"rows", "features", "index_base", "labels", "loss"}
+    assert loaded(replace(REQUEST, declared=ALL_DECLARED)).plan.facts.assumed() == []
+
+
+@pytest.mark.parametrize("missing", ["n_rows", "n_features", "index_base", "labels"])
+def test_strict_refuses_each_assumption(missing: str) -> None:
+    """--strict names the option that declares the fact."""
+    declared = replace(ALL_DECLARED, **{missing: None})
+    with pytest.raises(PrivacyError, match=r"--strict") as refusal:
+        loaded(replace(REQUEST, declared=declared, strict=True, loss="logistic"))
+    assert "--" in str(refusal.value.hint)
+
+
+def test_declared_facts_are_enforced() -> None:
+    """A wrong number of rows, a column beyond the width and a strange label are data errors."""
+    for wrong in (
+        replace(ALL_DECLARED, n_rows=299),
+        replace(ALL_DECLARED, n_features=19),
+        replace(ALL_DECLARED, labels=(0.0, 1.0)),
+    ):
+        with pytest.raises(DataError):
+            loaded(replace(REQUEST, declared=wrong))
+
+
+def test_a_declared_number_of_rows_is_a_divisor_under_add_remove() -> None:
+    """Under add-remove a different count is no error: an error would tell of a single record."""
+    declared = replace(ALL_DECLARED, n_rows=299)
+    loaded(replace(REQUEST, declared=declared, adjacency=Adjacency.ADD_REMOVE))
+
+
+def test_the_positive_label_decides_the_sign() -> None:
+    """Naming the other class as positive flips the model, bit by bit without noise."""
+    plain = replace(REQUEST, budget=None, iterations=3)
+    up = fitted(replace(plain, positive_label=1.0))
+    down = fitted(replace(plain, positive_label=-1.0))
+    assert down.coefficients == pytest.approx(-up.coefficients, rel=1e-3, abs=1e-3)
+
+
+def test_textual_labels_are_classes() -> None:
+    """Two texts make a logistic model; the later in order is positive."""
+    assert loaded(labels=("no", "yes")).classes == ("no", "yes")
+
+
+def test_a_target_of_many_values_is_a_regression() -> None:
+    """More than two values: squared loss over the assumed range."""
+
+    def blocks() -> Iterator[RowBlock]:
+        for block in toy_blocks():
+            yield replace(block, target=block.values[::20].copy())
+
+    fit = LinearFit(REQUEST, blocks(), layout=Layout, source="toy.svm")
+    assert fit.plan.loss.name == "squared"
+    assert fit.target_range is not None
+    assert "target_range" in {fact.name for fact in fit.plan.facts.assumed()}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"algorithm": "sgd"},
+        {"loss": "hinge"},
+        {"sparsity": 0},
+        {"threads": 0},
+        {"iterations": 0},
+        {"iterations": 10**9},
+        {"step_size": float("nan")},
+        {"residual_clip": -1.0},
+        {"row_norm": float("inf")},
+        {"row_norm": 1e300},
+        {"declared": DeclaredFacts(n_rows=0)},
+        {"declared": DeclaredFacts(target_range=(1.0, 1.0))},
+        {"declared": DeclaredFacts(target_range=(-1e308, 1e308))},
+        {"declared": DeclaredFacts(labels=(0.0, 1.0), target_range=(0.0, 1.0))},
+        {"declared": DeclaredFacts(labels=(0.0, 1.0)), "loss": "squared"},
+        {"declared": DeclaredFacts(target_range=(0.0, 1.0)), "loss": "logistic"},
+    ],
+    ids=str,
+)
+def test_a_senseless_request_is_a_usage_error(change: dict[str, object]) -> None:
+    """Every setting is checked before anything is read."""
+    with pytest.raises(UsageError):
+        replace(REQUEST, **change)

@@ -1,0 +1,254 @@
+"""Plant known faults one by one and show which test turns red.
+
+usage: python tests/mutations.py [NAME ...]
+
+Each fault is a change of one line in a copy of the package; the named tests run against the copy.
+Exit status 1 if a fault survives, or if the tests fail without one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A planted fault: ``old`` becomes ``new`` in ``file``, and ``tests`` must notice."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+FAULTS = [
+    Fault(
+        "sensitivity K R instead of 2 K R",
+        "privacy/gradient_release.py",
+        "replace_one=4 * zero_out",
+        "replace_one=zero_out",
+        "tests/laws/test_sensitivity.py",
+    ),
+    Fault(
+        "intercept column left out of the sensitivity",
+        "design/grid.py",
+        "return self.integer_norm**2 + self.intercept_integer**2",
+        "return self.integer_norm**2",
+        "tests/laws/test_sensitivity.py",
+    ),
+    Fault(
+        "budget of each step not divided by the steps",
+        "privacy/gradient_release.py",
+        "share = squared_mu / (count * factor * grid.squared_norm)",
+        "share = squared_mu / (factor * grid.squared_norm)",
+        "tests/laws/test_sensitivity.py",
+    ),
+    Fault(
+        "noise scale off by 0.5 %",
+        "privacy/mechanisms/strips.py",
+        "        if n_waiting:\n            self._finish(step, first, waiting, out)",
+        "        if n_waiting:\n            self._finish(step, first, waiting, out)\n"
+        "        out[:] = (out * 0.995).astype(np.int64)",
+        "tests/laws/test_sampler_statistics.py",
+    ),
+    Fault(
+        "sign stuck in the slow path",
+        "privacy/mechanisms/strips.py",
+        "(self._sign[trials] & 1)",
+        "(self._sign[trials] & 0)",
+        "tests/laws/test_sampler_statistics.py",
+    ),
+    Fault(
+        "tie rule removed",
+        "privacy/mechanisms/strips.py",
+        "for i in _where(tied):",
+        "for i in _where(tied & False):",
+        "tests/laws/test_sampler_exact.py",
+    ),
+    Fault(
+        "band decisions left to floats",
+        "privacy/mechanisms/strips.py",
+        "for i in _where(np.abs(statistic) <= self._band):",
+        "for i in _where(np.abs(statistic) < 0):",
+        "tests/laws/test_sampler_exact.py",
+    ),
+    Fault(
+        "noise only on columns with a non-zero sum",
+        "privacy/curator.py",
+        "total += self._noise.integers(self._release.scale_bits, len(total), step)",
+        "total += np.where(total != 0, "
+        "self._noise.integers(self._release.scale_bits, len(total), step), 0)",
+        "tests/privacy/test_curator.py",
+    ),
+    Fault(
+        "noise left off the intercept",
+        "privacy/curator.py",
+        "total += self._noise.integers(self._release.scale_bits, len(total), step)",
+        "total[:-1] += self._noise.integers(self._release.scale_bits, len(total) - 1, step)",
+        "tests/privacy/test_curator.py",
+    ),
+    Fault(
+        "same noise at every step",
+        "privacy/curator.py",
+        "step, self._asked = self._asked, self._asked + 1",
+        "step, self._asked = 0, self._asked + 1",
+        "tests/privacy/test_curator.py",
+    ),
+    Fault(
+        "one release more than charged",
+        "privacy/curator.py",
+        "if self._asked >= self._release.count:",
+        "if self._asked > self._release.count:",
+        "tests/privacy/test_curator.py",
+    ),
+    Fault(
+        "NaN path removed",
+        "privacy/curator.py",
+        "np.fmin(np.fmax(residual, -self._clip), self._clip)",
+        "np.clip(residual, -self._clip, self._clip)",
+        "tests/privacy/test_curator.py",
+    ),
+    Fault(
+        "last integer clip of the residual and float clip removed",
+        "privacy/curator.py",
+        "return np.clip(integers, -bound, bound)",
+        "return np.rint(residual * (bound / self._clip)).astype(np.int64)",
+        "tests/laws/test_sensitivity.py",
+    ),
+    Fault(
+        "nearest instead of truncation",
+        "design/fixed_point.py",
+        "clipped = np.trunc(",
+        "clipped = np.rint(",
+        "tests/design/test_fixed_point.py",
+    ),
+    Fault(
+        "integer norm check removed",
+        "design/fixed_point.py",
+        "return _enforce_norm(clipped, rows, block.n_rows, bound).astype(np.int64)",
+        "return clipped.astype(np.int64)",
+        "tests/design/test_fixed_point.py",
+    ),
+    Fault(
+        "duplicates not merged",
+        "data/indices.py",
+        "return kept_before[indptr], raw[fresh], merged",
+        "return indptr, raw, values",
+        "tests/data",
+    ),
+    Fault(
+        "repeated columns let into the design",
+        "design/local.py",
+        "_require_canonical(block)",
+        "pass",
+        "tests/design/test_local.py",
+    ),
+    Fault(
+        "count not multiplied in the accountant",
+        "privacy/accountant.py",
+        "cost_of_one(event, adjacency) * event.count",
+        "cost_of_one(event, adjacency)",
+        "tests/laws/test_accounting.py",
+    ),
+    Fault(
+        "epsilon rounded toward the optimistic side",
+        "privacy/conversion.py",
+        "mu, target = max(mu, _FLOOR), math.log(delta) - MARGIN",
+        "mu, target = max(mu, _FLOOR), math.log(delta) + MARGIN",
+        "tests/laws/test_conversion.py",
+    ),
+    Fault(
+        "key made before the reservation",
+        "fitting/linear_fit.py",
+        "        reserve(self.description())\n        plan = self.plan",
+        "        early = _noise(self.request)\n        reserve(self.description())\n"
+        "        plan = self.plan",
+        "tests/fitting",
+    ),
+    Fault(
+        "ledger charged after the release",
+        "fitting/linear_fit.py",
+        "        reserve(self.description())\n        plan = self.plan",
+        "        plan = self.plan",
+        "tests/fitting tests/cli",
+    ),
+    Fault(
+        "seeded key by accident",
+        "fitting/linear_fit.py",
+        "    if request.seed is None:\n"
+        "        return GaussianNoise(BitSource(RunKey.from_system()))",
+        "    if request.seed is None:\n"
+        "        return GaussianNoise(BitSource(RunKey.from_seed(0)))",
+        "tests/fitting",
+    ),
+    Fault(
+        "cap not checked under the lock",
+        "privacy/ledger.py",
+        "            document = self.read()\n"
+        "            _refuse_beyond_cap(document, events, self.path)",
+        "            document = self.read()",
+        "tests/privacy tests/cli",
+    ),
+    Fault(
+        "hash chain not verified",
+        "privacy/ledger_document.py",
+        "if _chained(content, tip) != entry:",
+        "if False:",
+        "tests/privacy",
+    ),
+]
+
+
+def run_tests(folder: Path, tests: str) -> tuple[bool, str]:
+    """Whether the tests pass against the package in ``folder``, and the first that does not."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests.split()]
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return done.returncode == 0, failed[1] if failed else done.stdout[-300:]
+
+
+def copy_tree(folder: Path) -> None:
+    for name in ("dpfit", "tests", "sample_data", "man"):
+        if (ROOT / name).exists():
+            shutil.copytree(
+                ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+    for name in ("pyproject.toml", "README.md", "CHANGELOG.md"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, folder / name)
+
+
+def main(wanted: list[str]) -> int:
+    faults = [fault for fault in FAULTS if not wanted or fault.name in wanted]
+    survivors = 0
+    for fault in faults:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            copy_tree(folder)
+            path = folder / "dpfit" / fault.file
+            text = path.read_text()
+            if text.count(fault.old) != 1:
+                raise SystemExit(f"{fault.name}: its line stands {text.count(fault.old)} times")
+            path.write_text(text.replace(fault.old, fault.new))
+            passed, first = run_tests(folder, fault.tests)
+        survivors += passed
+        print(f"{'SURVIVED' if passed else 'caught':<9} {fault.name:<55} {first}", flush=True)
+    print(f"{len(faults) - survivors} of {len(faults)} faults caught")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
