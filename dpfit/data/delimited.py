@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from dpfit.data import table_reference
-from dpfit.data.encode import CellFault, coded_text, numbers, sparse_rows, text_labels
+from dpfit.data.encode import CellFault, coded_text, numeric_labels, sparse_rows, text_labels
 from dpfit.data.numbers import BadNumber, parse_number
 from dpfit.data.pipeline import ordered_map
 from dpfit.data.rows import RowBlock
@@ -103,6 +103,8 @@ class BlockParser:
 
     def parse_fast(self, data: bytes) -> RowBlock | None:
         """Rows of the block as the reference parser would give them, or None if not sure."""
+        if not data.replace(b"\r\n", b"\n").strip(b"\n"):
+            return self._no_rows()
         if not self._is_plain(data):
             return None
         read = pacsv.ReadOptions(
@@ -114,6 +116,10 @@ class BlockParser:
             return self._rows(table)
         except (pa.ArrowException, ValueError, OverflowError, CellFault):
             return None
+
+    def _no_rows(self) -> RowBlock:
+        nothing = TextBlock(b"", 1, 0)
+        return table_reference.parse_block(nothing, self._path, self._plan)
 
     def _is_plain(self, data: bytes) -> bool:
         # One column: pyarrow cannot tell a blank line from an empty cell.
@@ -157,23 +163,24 @@ class BlockParser:
             strings_can_be_null=False,
         )
 
-    def _column(self, table: pa.Table, position: int) -> pa.Array:
-        column = table.column(self._names[position])
-        array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-        # The reference reads NaN by its exact spelling; pyarrow takes more.
-        if array.type == pa.float64() and np.isnan(array.fill_null(0.0).to_numpy()).any():
-            raise CellFault(0, "is NaN")
-        return array
-
     def _rows(self, table: pa.Table) -> RowBlock:
         plan = self._plan
-        columns = [self._column(table, position) for position in plan.positions]
+        # One block of pyarrow's parser holds it all, so this copies nothing.
+        arrays = table.combine_chunks().to_batches()[0].columns
+        if any(array.type == pa.float64() and _spells_nan(array) for array in arrays):
+            raise CellFault(0, "is NaN")
+        columns = arrays[: len(plan.positions)]
         rows = sparse_rows(plan.feature_map, columns, table.num_rows, plan.missing)
         if plan.label is None:
             return RowBlock(*rows, target=None)
-        label = self._column(table, plan.label)
-        target = text_labels(coded_text(label)) if plan.textual else numbers(label, "error")
+        label = arrays[-1]
+        target = text_labels(coded_text(label)) if plan.textual else numeric_labels(label)
         return RowBlock(*rows, target=target)
+
+
+def _spells_nan(array: pa.Array) -> bool:
+    """Whether a NaN was read from text: the reference knows fewer spellings than pyarrow."""
+    return bool(array.null_count != array.is_null(nan_is_null=True).true_count)
 
 
 def delimiter_of(kind: str, declared: str | None) -> bytes:

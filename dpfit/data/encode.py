@@ -53,20 +53,13 @@ def coded_text(array: pa.Array) -> CodedText:
     return CodedText(codes, [text or "" for text in texts])
 
 
-def numbers(array: pa.Array, missing: str) -> NDArray[np.float64]:
-    """Finite floats of a float64 array; null and NaN are faults or 0 (``missing``)."""
-    empty = array.is_null(nan_is_null=True)
-    if empty.true_count:
-        if missing == "error":
-            row = int(np.argmax(empty.to_numpy(zero_copy_only=False)))
-            raise CellFault(row, "is empty or NaN")
-        values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
-        values = np.where(np.isnan(values), 0.0, values)
-    else:
-        values = array.to_numpy(zero_copy_only=False)
+def numeric_labels(array: pa.Array) -> NDArray[np.float64]:
+    """Finite floats of a float64 array; null, NaN and infinity are faults."""
+    values = array.fill_null(np.nan).to_numpy(zero_copy_only=False)
     finite = np.isfinite(values)
     if not finite.all():
-        raise CellFault(int(np.argmin(finite)), "is infinite")
+        row = int(np.argmin(finite))
+        raise CellFault(row, "is empty or NaN" if np.isnan(values[row]) else "is infinite")
     return np.asarray(values, dtype=np.float64)
 
 
@@ -109,6 +102,16 @@ def text_labels(cells: CodedText) -> NDArray[np.object_]:
     return table[cells.codes]
 
 
+def number_matrix(arrays: Sequence[pa.Array], n_rows: int) -> NDArray[np.float64]:
+    """Float64 arrays as columns of one matrix, NaN for null, in one call for all of them."""
+    if not arrays or not n_rows:
+        return np.empty((n_rows, len(arrays)))
+    names = [str(i) for i in range(len(arrays))]
+    batch = pa.RecordBatch.from_arrays(list(arrays), names=names)
+    matrix = batch.to_tensor(null_to_nan=True, row_major=True).to_numpy()
+    return np.asarray(matrix, dtype=np.float64).reshape(n_rows, len(arrays))
+
+
 def sparse_rows(
     feature_map: FeatureMap, columns: Sequence[pa.Array], n_rows: int, missing: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
@@ -129,20 +132,18 @@ def sparse_rows(
         Its ``args[1]`` is the column's name.
     """
     order = _named_first(feature_map)
+    numeric = [i for i in order if feature_map.columns[i].role == "numeric"]
     features = np.empty((n_rows, len(order)), dtype=np.int32)
     values = np.empty((n_rows, len(order)), dtype=np.float64)
+    is_numeric = [feature_map.columns[i].role == "numeric" for i in order]
+    places = np.flatnonzero(np.array(is_numeric, dtype=np.bool_))
+    matrix = number_matrix([columns[i] for i in numeric], n_rows)
+    values[:, places] = _settled(matrix, [feature_map.columns[i] for i in numeric], missing)
+    features[:, places] = [feature_map.columns[i].start for i in numeric]
     for place, i in enumerate(order):
         column = feature_map.columns[i]
-        try:
-            if column.role == "numeric":
-                features[:, place] = column.start
-                values[:, place] = numbers(columns[i], missing)
-            else:
-                cells = coded_text(columns[i])
-                features[:, place], values[:, place] = text_features(column, cells, missing)
-        except CellFault as fault:
-            fault.args = (fault.message, column.name)
-            raise
+        if column.role != "numeric":
+            features[:, place], values[:, place] = _text_column(column, columns[i], missing)
     used = values != 0
     indptr = np.zeros(n_rows + 1, dtype=np.int64)
     np.cumsum(used.sum(axis=1), out=indptr[1:])
@@ -150,6 +151,37 @@ def sparse_rows(
     # Two hashed columns of a row may share a feature: their ones add up.
     indptr, indices, merged = sort_and_merge(rows, "sum") if feature_map.hash_bits else rows
     return indptr, indices.astype(np.int32, copy=False), merged
+
+
+def _settled(
+    matrix: NDArray[np.float64], columns: Sequence[FeatureColumn], missing: str
+) -> NDArray[np.float64]:
+    """The matrix with 0 for NaN if that is wanted; otherwise all must be finite."""
+    finite = np.isfinite(matrix)
+    if finite.all():
+        return matrix
+    empty = np.isnan(matrix)
+    bad = ~finite & ~empty if missing == "zero" else ~finite
+    if bad.any():
+        row, at = map(int, np.argwhere(bad)[0])
+        message = "is empty or NaN" if empty[row, at] else "is infinite"
+        raise _named_fault(row, message, columns[at])
+    return np.where(empty, 0.0, matrix)
+
+
+def _text_column(
+    column: FeatureColumn, array: pa.Array, missing: str
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    try:
+        return text_features(column, coded_text(array), missing)
+    except CellFault as fault:
+        raise _named_fault(fault.row, fault.message, column) from None
+
+
+def _named_fault(row: int, message: str, column: FeatureColumn) -> CellFault:
+    fault = CellFault(row, message)
+    fault.args = (message, column.name)
+    return fault
 
 
 def _named_first(feature_map: FeatureMap) -> list[int]:

@@ -133,6 +133,8 @@ class DelimitedInput:
         self, blocks: Iterator[TextBlock], path: str
     ) -> tuple[Record | None, TextBlock | None]:
         for block in blocks:
+            if not block.data.replace(b"\r\n", b"\n").strip(b"\n"):
+                continue
             for record in records(block, path, self._delimiter):
                 return record, block
         return None, None

@@ -112,19 +112,22 @@ def parse_fast(data: bytes, n_lines: int, rules: IndexRules, labelled: bool) -> 
         rows = None if text is None else _parse_table(text, n_lines, rules, labelled)
         if rows is not None:
             return rows
-    data = _plain(data)
-    if not data:
+    plain = _plain(data)
+    if plain is None:
         return None
+    if not plain:
+        return libsvm_reference.Records().block(labelled)
+    data = plain
     text = _table_text(data, labelled)
     return None if text is None else _parse_table(text, newlines(data), rules, labelled)
 
 
-def _plain(data: bytes) -> bytes:
-    """The block without comments, query numbers, carriage returns and blank lines."""
+def _plain(data: bytes) -> bytes | None:
+    """The block without comments, query numbers and blank lines; None for a stray return."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
         if b"\r" in data:
-            return b""
+            return None
     if b"#" in data:
         data = _COMMENT.sub(b"", data)
     data = _BLANK_LINES.sub(b"\n", b"\n" + data)[1:]

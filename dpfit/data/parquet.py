@@ -12,7 +12,7 @@ import pyarrow.compute as pac
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dpfit.data.encode import CellFault, coded_text, numbers, sparse_rows, text_labels
+from dpfit.data.encode import CellFault, coded_text, numeric_labels, sparse_rows, text_labels
 from dpfit.data.features import FeatureMap
 from dpfit.data.indices import (
     IndexRules,
@@ -139,7 +139,7 @@ def _target(
     column = batch.column(plan.label)
     if plan.textual:
         return _named(plan.label, lambda c: text_labels(coded_text(as_text(c))), column)  # type: ignore[no-any-return]
-    return _named(plan.label, lambda c: numbers(as_float64(c), "error"), column)  # type: ignore[no-any-return]
+    return _named(plan.label, lambda c: numeric_labels(as_float64(c)), column)  # type: ignore[no-any-return]
 
 
 def _wide_block(batch: pa.RecordBatch, plan: ParquetPlan) -> RowBlock:
