@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -43,7 +44,6 @@ def build_app() -> typer.Typer:
     app = typer.Typer(
         name="dpfit",
         help="Fit sparse models on sensitive files under differential privacy.",
-        no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -67,6 +67,9 @@ def _root(
 def main() -> None:
     """Entry point of the ``dpfit`` command."""
     _reserve_standard_descriptors()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Results are UTF-8 in every locale, and a label or name may be any bytes.
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     status = run(sys.argv[1:])
     sys.exit(status)
 
@@ -81,6 +84,9 @@ def run(arguments: list[str]) -> int:
     """
     if arguments[:1] == ["--version"]:
         return _version(as_json="--json" in arguments)
+    if not arguments:
+        run(["--help"])
+        return ExitStatus.USAGE
     report = _Reporter(as_json="--json" in arguments, debug="--debug" in arguments)
     try:
         outcome = get_command(build_app()).main(arguments, prog_name="dpfit", standalone_mode=False)
@@ -92,12 +98,19 @@ def run(arguments: list[str]) -> int:
         return report.error(error.format_message(), None, ExitStatus.USAGE, error)
     except typer.Abort:
         return ExitStatus.INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as error:
+        # Typer turns a closed pipe into its own exit before it reaches us.
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
         _drop_standard_output()
         return ExitStatus.READER_CLOSED
     except (Interrupted, KeyboardInterrupt) as interruption:
         number = getattr(interruption, "number", signal.SIGINT)
         return report.error(f"ended by {signal.Signals(number).name}", None, 128 + number, None)
+    except OSError as error:
+        _drop_standard_output()  # a full disk behind it would fail the last flush once more
+        reason = (error.strerror or type(error).__name__).lower()
+        return report.error(f"input or output failed: {reason}", None, ExitStatus.STORAGE, error)
     except MemoryError as error:
         return report.error("out of memory", None, ExitStatus.INTERNAL_FAULT, error)
     except Exception as error:
@@ -169,4 +182,6 @@ def _reserve_standard_descriptors() -> None:
 
 def _drop_standard_output() -> None:
     """Point stdout at the null device so that the interpreter's last flush finds no closed pipe."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(descriptor, 1)
+    os.close(descriptor)

@@ -26,7 +26,7 @@ class BudgetCommandOptions(BudgetOptions, LockOptions, OutputOptions):
     """Everything ``dpfit budget`` takes."""
 
     ledger: Annotated[
-        str | None, typer.Argument(metavar="[LEDGER]", help="A ledger to add up, or to start.")
+        str | None, typer.Argument(metavar="LEDGER", help="A ledger to add up, or to start.")
     ] = None
     iterations: Annotated[
         int | None, typer.Option("--iterations", metavar="T", help="Releases to share the budget.")
@@ -40,10 +40,11 @@ class BudgetCommandOptions(BudgetOptions, LockOptions, OutputOptions):
         typer.Option("--records", metavar="N", help="Rows, for a mean gradient's sensitivity."),
     ] = None
     row_norm: Annotated[
-        float, typer.Option("--row-norm", metavar="K", help="With --records: bound on a row.")
+        float, typer.Option("--row-norm", metavar="K", help="With --records: l2 norm of a row.")
     ] = 1.0
     residual_clip: Annotated[
-        float, typer.Option("--residual-clip", metavar="TAU", help="With --records: its clip.")
+        float,
+        typer.Option("--residual-clip", metavar="TAU", help="With --records: residual bound."),
     ] = 1.0
     cap_eps: Annotated[
         float | None, typer.Option("--cap-eps", metavar="E", help="Start LEDGER with this cap.")
@@ -77,7 +78,8 @@ def _start(options: BudgetCommandOptions, path: str) -> None:
     assert asked.delta is not None
     cap = Cap(asked.epsilon, asked.delta, options.adjacency)
     with signals.uninterrupted():
-        Ledger(path, lock_timeout=options.lock_timeout).create(cap)
+        waiting = signals.raise_pending
+        Ledger(path, lock_timeout=options.lock_timeout, while_waiting=waiting).create(cap)
     if options.json:
         options.streams().result_json({"schema_version": 1, "ledger": path, "cap": cap.to_json()})
     else:

@@ -60,7 +60,10 @@ def _parameter(name: str, annotation: object, default: object = inspect.Paramete
 def _fields(options: type[Any]) -> list[inspect.Parameter]:
     hints = typing.get_type_hints(options, include_extras=True)
     parameters = []
-    for field in dataclasses.fields(options):
+    by_name = {field.name: field for field in dataclasses.fields(options)}
+    # A command's own options come first, then the shared groups in the order of its bases.
+    own_first = [name for owner in options.__mro__ for name in inspect.get_annotations(owner)]
+    for field in (by_name[name] for name in own_first):
         for extra in typing.get_args(hints[field.name])[1:]:
             if isinstance(extra, OptionInfo):
                 extra.envvar = f"DPFIT_{field.name.upper()}"

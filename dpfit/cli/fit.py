@@ -15,7 +15,7 @@ import typer
 from dpfit.cli import signals
 from dpfit.cli.options import BudgetOptions, LockOptions, OutputOptions, ReadingOptions
 from dpfit.cli.streams import Streams
-from dpfit.errors import DpfitError
+from dpfit.errors import DpfitError, UsageError
 
 if TYPE_CHECKING:
     from dpfit.cli.fit_inputs import FitInputs
@@ -30,24 +30,31 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
 
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Files, a folder of parts, or - for stdin."),
+        typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
     ]
-    algo: Annotated[str, typer.Option("--algo", help="Algorithm: dp-ight.")] = "dp-ight"
+    algo: Annotated[str, typer.Option("--algo", metavar="NAME", help="Algorithm: dp-ight.")] = (
+        "dp-ight"
+    )
     sparsity: Annotated[
-        int | None, typer.Option("--sparsity", metavar="S", help="Coefficients to keep.")
+        int | None, typer.Option("--sparsity", metavar="S", help="Coefficients to keep; required.")
     ] = None
     loss: Annotated[
         str | None,
-        typer.Option("--loss", help="logistic or squared [default: by the target's values]."),
+        typer.Option(
+            "--loss", metavar="NAME", help="logistic or squared [default: by the target's values]."
+        ),
     ] = None
     iterations: Annotated[
-        int | None, typer.Option("--iterations", metavar="T", help="Noisy gradients to take.")
+        int | None,
+        typer.Option("--iterations", metavar="T", help="Noisy gradients [default: by rule]."),
     ] = None
     step_size: Annotated[
-        float | None, typer.Option("--step-size", metavar="ETA", help="Step along a gradient.")
+        float | None,
+        typer.Option("--step-size", metavar="ETA", help="Step length [default: by rule]."),
     ] = None
     residual_clip: Annotated[
-        float | None, typer.Option("--residual-clip", metavar="TAU", help="Bound on a residual.")
+        float | None,
+        typer.Option("--residual-clip", metavar="TAU", help="Residual bound [default: by rule]."),
     ] = None
     row_norm: Annotated[
         float | None,
@@ -95,7 +102,7 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     ] = None
     dataset: Annotated[
         str | None,
-        typer.Option("--dataset", metavar="NAME", help="Name in the ledger [default: file name]."),
+        typer.Option("--dataset", metavar="NAME", help="Name in the ledger [default: STEM]."),
     ] = None
     ledger: Annotated[
         str | None,
@@ -130,8 +137,10 @@ def fit(options: FitOptions) -> None:
 
     streams = options.streams()
     signals.install(options.timeout)
+    if options.json and options.output == "-" and not options.dry_run:
+        raise UsageError("--json and -o - both want standard output")
     inputs = FitInputs.from_options(options)
-    inputs.check_before_reading()
+    inputs.check_before_reading(dry_run=options.dry_run)
     if options.seed is not None:
         streams.warn("--seed makes the noise reproducible: the result is not private")
     fitted = inputs.load(streams)
@@ -156,10 +165,12 @@ def _run(fitted: LinearFit, inputs: FitInputs, streams: Streams, *, as_json: boo
                 sys.stdout.buffer.flush()
             else:
                 write_atomically(inputs.model_path, data, overwrite=inputs.force)
+            run.written = True
             run.close("released", model_sha256=hashlib.sha256(data).hexdigest())
     except BaseException as error:
-        with contextlib.suppress(DpfitError):  # the charge stays spent with or without this entry
-            run.close("aborted", reason=_reason(error))
+        if not run.written:  # else the failure was that of the last entry itself
+            with contextlib.suppress(DpfitError):  # the charge stays with or without this entry
+                run.close("aborted", reason=_reason(error))
         raise
     rows = _summary(fitted, inputs)
     if as_json:
@@ -179,6 +190,7 @@ class _ChargedRun:
         self._ledger = ledger
         self._open = False
         self._run = ""
+        self.written = False
 
     def reserve(self, description: Json) -> None:
         with signals.uninterrupted():

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from dpfit.cli import signals
 from dpfit.cli.reading import cpu_count, read_options
 from dpfit.cli.streams import Streams
 from dpfit.data.open import expand_inputs
@@ -69,24 +70,33 @@ class FitInputs:
         """
         schema = Schema.from_file(options.schema) if options.schema else Schema()
         paths = expand_inputs(options.inputs)
-        stem = _stem(options.inputs[0], options.output)
+        stem = _stem(options)
+        model_path = options.output or f"{stem}.model.json"
+        ledger_path = options.ledger or f"{stem}.ledger.json"
+        if model_path != "-" and os.path.realpath(model_path) == os.path.realpath(ledger_path):
+            raise UsageError(f"{model_path}: model and ledger cannot be the same file")
         declared = _declared(options, schema)
-        request = _request(options, schema, declared, options.dataset or stem)
-        ledger = Ledger(options.ledger or f"{stem}.ledger.json", lock_timeout=options.lock_timeout)
+        request = _request(options, schema, declared, options.dataset or os.path.basename(stem))
+        ledger = Ledger(
+            ledger_path,
+            lock_timeout=options.lock_timeout,
+            while_waiting=signals.raise_pending,
+        )
         return cls(
             request=request,
             reader=Reader(paths, read_options(options, schema, declared)),
             source=options.inputs[0],
-            model_path=options.output or f"{stem}.model.json",
+            model_path=model_path,
             force=options.force,
             ledger=ledger,
         )
 
-    def check_before_reading(self) -> None:
+    def check_before_reading(self, *, dry_run: bool) -> None:
         """Refuse now what would be refused after hours of reading; spends nothing."""
-        if self.model_path != "-":
+        if self.model_path != "-" and not dry_run:
             check_writable(self.model_path, overwrite=self.force)
-        check_writable(self.ledger.path, overwrite=True)
+        if not dry_run:
+            check_writable(self.ledger.path, overwrite=True)
         self.ledger.check(charge_ahead(self.request))
 
     def load(self, streams: Streams) -> LinearFit:
@@ -209,15 +219,18 @@ def _index_base(option: str, schema: int | None) -> int | None:
     return int(option)
 
 
-def _stem(first_input: str, output: str | None) -> str:
+def _stem(options: FitOptions) -> str:
     """Base name of the first input without its extensions; of the model for standard input."""
+    first_input, output = options.inputs[0], options.output
     if first_input == "-":
-        if output is None or output == "-":
+        if output is not None and output != "-":
+            return output.removesuffix(".json").removesuffix(".model")
+        if output is None or options.ledger is None:
             raise UsageError(
                 "reading standard input needs names for what is written",
                 hint="give -o MODEL, and --ledger LEDGER if the model goes to standard output",
             )
-        return output.removesuffix(".json").removesuffix(".model")
+        return "stdin"
     name = os.path.basename(os.path.normpath(first_input))
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)

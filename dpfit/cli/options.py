@@ -9,7 +9,10 @@ from typing import Annotated
 import typer
 
 from dpfit.cli.streams import Streams
+from dpfit.errors import UsageError
 from dpfit.privacy.adjacency import Adjacency
+
+_LONGEST_WAIT = 1e8  # seconds, three years: what every timer of the system can count
 
 
 class Color(StrEnum):
@@ -50,7 +53,7 @@ class OutputOptions:
     """How a command talks."""
 
     json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object; errors are JSON too.")
+        bool, typer.Option("--json", help="Print JSON: one object, or one a row; errors too.")
     ] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False
     verbose: Annotated[
@@ -64,7 +67,7 @@ class OutputOptions:
     ] = None
     color: Annotated[Color, typer.Option("--color", help="Colour in tables.")] = Color.AUTO
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show a traceback on a fault; it may show data.")
+        bool, typer.Option("--debug", help="Show a traceback on an error; it may show data.")
     ] = False
 
     def streams(self) -> Streams:
@@ -76,7 +79,7 @@ class ReadingOptions:
     """How an input file is read."""
 
     format: Annotated[
-        Format, typer.Option("--format", help="Input format [default: by the file's extension].")
+        Format, typer.Option("--format", help="Input format; auto goes by the file's extension.")
     ] = Format.AUTO
     label: Annotated[
         str | None, typer.Option("--label", metavar="COLUMN", help="Target column (CSV, Parquet).")
@@ -87,7 +90,9 @@ class ReadingOptions:
     header: Annotated[
         bool, typer.Option("--header/--no-header", help="Whether a CSV file begins with names.")
     ] = True
-    encoding: Annotated[str, typer.Option("--encoding", help="Encoding of a CSV file.")] = "utf-8"
+    encoding: Annotated[
+        str, typer.Option("--encoding", metavar="NAME", help="Encoding of CSV.")
+    ] = "utf-8"
     duplicates: Annotated[
         Duplicates, typer.Option("--duplicates", help="A column index repeated within a row.")
     ] = Duplicates.ERROR
@@ -96,7 +101,9 @@ class ReadingOptions:
     ] = Missing.ERROR
     threads: Annotated[
         int | None,
-        typer.Option("--threads", metavar="N", help="Threads [default: the CPUs we may use]."),
+        typer.Option(
+            "--threads", metavar="N", help="Threads; no result depends on it [default: all]."
+        ),
     ] = None
 
 
@@ -117,7 +124,7 @@ class BudgetOptions:
         float | None, typer.Option("--mu", metavar="M", help="Budget in Gaussian DP instead.")
     ] = None
     adjacency: Annotated[
-        Adjacency, typer.Option("--adjacency", help="Which data sets must look alike.")
+        Adjacency, typer.Option("--adjacency", help="Neighbours: a record replaced, or zeroed out.")
     ] = Adjacency.REPLACE_ONE
 
 
@@ -131,5 +138,11 @@ class LockOptions:
     ] = 30.0
     timeout: Annotated[
         float | None,
-        typer.Option("--timeout", metavar="SECONDS", help="End the run, as if terminated."),
+        typer.Option("--timeout", metavar="SECONDS", help="End after so long, as SIGTERM does."),
     ] = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.lock_timeout <= _LONGEST_WAIT:
+            raise UsageError("--lock-timeout must be a number of seconds, 0 or more")
+        if self.timeout is not None and not 0.0 < self.timeout <= _LONGEST_WAIT:
+            raise UsageError("--timeout must be a positive number of seconds")

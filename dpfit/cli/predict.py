@@ -19,7 +19,7 @@ class PredictOptions(ReadingOptions, OutputOptions):
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Model file that fit wrote.")]
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Files, a folder of parts, or - for stdin."),
+        typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
     ]
     proba: Annotated[
         bool, typer.Option("--proba", help="Print the probability of the positive class.")

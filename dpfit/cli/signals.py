@@ -53,9 +53,15 @@ def uninterrupted() -> Iterator[None]:
         yield
     finally:
         _Deferral.depth -= 1
-        if _Deferral.depth == 0 and _Deferral.pending is not None:
-            number, _Deferral.pending = _Deferral.pending, None
-            raise Interrupted(number)
+        if _Deferral.depth == 0:
+            raise_pending()
+
+
+def raise_pending() -> None:
+    """Let a waiting signal take effect now, inside :func:`uninterrupted`: nothing is begun yet."""
+    if _Deferral.pending is not None:
+        number, _Deferral.pending = _Deferral.pending, None
+        raise Interrupted(number)
 
 
 def _handle(number: int, _frame: FrameType | None) -> None:
