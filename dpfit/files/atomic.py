@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import tempfile
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from dpfit.errors import StorageError
+
+_NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 def write_atomically(path: str, data: bytes, *, overwrite: bool) -> None:
@@ -87,15 +90,31 @@ def _written(target: str, *, overwrite: bool) -> Iterator[BinaryIO]:
         os.fsync(descriptor)
         if overwrite:
             os.replace(temporary, target)
-        else:  # a hard link fails when the name is taken, where a rename would replace it
-            os.link(temporary, target)
+        else:
+            _rename_to_free_name(temporary, target)
     _flush_folder(os.path.dirname(target))
+
+
+def _rename_to_free_name(temporary: str, target: str) -> None:
+    """Give the file its name unless that is taken."""
+    try:
+        os.link(temporary, target)  # fails when the name is taken, where a rename would replace it
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        # FAT and some network file systems: not losing a result that was paid for matters more
+        # than the instant between this look and the rename.
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+        os.replace(temporary, target)
 
 
 @contextlib.contextmanager
 def _temporary_beside(target: str) -> Iterator[tuple[int, str]]:
     folder, name = os.path.split(target)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:100]}.", suffix=".tmp", dir=folder)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:40]}.", suffix=".tmp", dir=folder)
     try:
         yield descriptor, temporary
     finally:

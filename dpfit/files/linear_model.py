@@ -147,6 +147,11 @@ def _model(document: object) -> LinearModel:
     if loss not in ("logistic", "squared"):
         raise ValueError("its loss is not known")
     indices, values = _coefficients(root["coefficients"], n_features, index_base)
+    kind, norm = _row_map(root["row_map"])
+    intercept = _number(root["intercept"], "intercept")
+    # A mapped row has entries within the norm, so this bounds every score and every partial sum.
+    if not math.isfinite(norm * sum(abs(v) for v in values.tolist()) + abs(intercept)):
+        raise ValueError("its coefficients are too large to compute with")
     return LinearModel(
         provenance=_mapping(root["provenance"], "provenance"),
         private=root["private"] is True,
@@ -158,8 +163,8 @@ def _model(document: object) -> LinearModel:
         feature_map=None if columns is None else _mapping(columns, "features.columns"),
         label_column=label,
         hash_bits=None if bits is None else _whole(bits, "features.hash_bits", 1, 31),
-        row_map=_row_map(root["row_map"]),
-        intercept=_number(root["intercept"], "intercept"),
+        row_map=(kind, norm),
+        intercept=intercept,
         indices=indices,
         values=values,
     )
@@ -186,6 +191,8 @@ def _classes(value: object) -> tuple[Label, Label]:
     if not isinstance(value, list) or len(value) != 2 or value[0] == value[1]:
         raise ValueError("classes must be two different labels")
     first, second = (v if isinstance(v, str) else _number(v, "a class") for v in value)
+    if isinstance(first, str) != isinstance(second, str):
+        raise ValueError("classes must be both texts or both numbers")
     return first, second
 
 
@@ -193,8 +200,8 @@ def _range(value: object) -> tuple[float, float]:
     if not isinstance(value, list) or len(value) != 2:
         raise ValueError("target_range must be two numbers")
     low, high = (_number(v, "target_range") for v in value)
-    if not low < high:
-        raise ValueError("target_range must increase")
+    if not (low < high and math.isfinite(high - low)):
+        raise ValueError("target_range must increase, by a finite step")
     return low, high
 
 

@@ -11,7 +11,7 @@ import fcntl
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dpfit.errors import LockBusyError, StorageError
 
@@ -19,7 +19,9 @@ _POLL_SECONDS = 0.005
 
 
 @contextlib.contextmanager
-def locked(path: str, *, timeout: float) -> Iterator[None]:
+def locked(
+    path: str, *, timeout: float, while_waiting: Callable[[], None] | None = None
+) -> Iterator[None]:
     """Hold the exclusive lock of ``path`` (the file ``path + ".lock"``) for the block.
 
     Parameters
@@ -28,6 +30,8 @@ def locked(path: str, *, timeout: float) -> Iterator[None]:
         The file that the lock guards. It need not exist.
     timeout : float
         Seconds to wait for another holder; 0 does not wait.
+    while_waiting : callable, optional
+        Called again and again during the wait; ends it by raising.
 
     Raises
     ------
@@ -43,14 +47,16 @@ def locked(path: str, *, timeout: float) -> Iterator[None]:
         reason = (error.strerror or "refused").lower()
         raise StorageError(f"{path}: its lock file cannot be opened: {reason}") from None
     try:
-        _acquire(descriptor, path, timeout)
+        _acquire(descriptor, path, timeout, while_waiting)
         _sign(descriptor)
         yield
     finally:
         os.close(descriptor)  # lets go of the lock, whatever happened
 
 
-def _acquire(descriptor: int, path: str, timeout: float) -> None:
+def _acquire(
+    descriptor: int, path: str, timeout: float, while_waiting: Callable[[], None] | None
+) -> None:
     deadline = time.monotonic() + timeout
     while True:
         try:
@@ -65,6 +71,8 @@ def _acquire(descriptor: int, path: str, timeout: float) -> None:
         except OSError as error:
             reason = (error.strerror or "refused").lower()
             raise StorageError(f"{path}: this file system gives no lock: {reason}") from None
+        if while_waiting is not None:
+            while_waiting()
         time.sleep(_POLL_SECONDS)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
 from dpfit.errors import PrivacyError, StorageError
@@ -31,11 +32,20 @@ class Ledger:
         The file; it need not exist.
     lock_timeout : float
         Seconds to wait for another process that is writing.
+    while_waiting : callable, optional
+        Called again and again during that wait; ends it by raising.
     """
 
-    def __init__(self, path: str, *, lock_timeout: float) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        lock_timeout: float,
+        while_waiting: Callable[[], None] | None = None,
+    ) -> None:
         self.path = path
         self._lock_timeout = lock_timeout
+        self._while_waiting = while_waiting
 
     def read(self, *, must_exist: bool = False) -> LedgerDocument:
         """The verified document; an empty one if the file does not exist.
@@ -74,7 +84,7 @@ class Ledger:
             The file exists: a cap belongs to the first line of the chain and is not changed.
         """
         document = LedgerDocument(cap)
-        with locked(self.path, timeout=self._lock_timeout):
+        with self._locked():
             if os.path.exists(self.path):
                 raise StorageError(
                     f"{self.path}: exists, and the cap of a ledger cannot be changed",
@@ -109,7 +119,7 @@ class Ledger:
         LockBusyError, StorageError
             The file could not be locked, read or written.
         """
-        with locked(self.path, timeout=self._lock_timeout):
+        with self._locked():
             document = self.read()
             _refuse_beyond_cap(document, events, self.path)
             document = document.append(
@@ -126,9 +136,12 @@ class Ledger:
 
     def close(self, run: str, outcome: str, **detail: str) -> None:
         """Append how a run ended, ``released`` or ``aborted``. The charge does not change."""
-        with locked(self.path, timeout=self._lock_timeout):
+        with self._locked():
             document = self.read().append({"kind": outcome, "run": run, "time": _now(), **detail})
             write_atomically(self.path, document.to_bytes(), overwrite=True)
+
+    def _locked(self) -> AbstractContextManager[None]:
+        return locked(self.path, timeout=self._lock_timeout, while_waiting=self._while_waiting)
 
 
 def _refuse_beyond_cap(document: LedgerDocument, events: Sequence[Event], path: str) -> None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -144,7 +144,7 @@ def _cap(value: object) -> Cap | None:
     if not isinstance(value, dict) or value.keys() != {"epsilon", "delta", "adjacency"}:
         raise ValueError("its cap needs exactly epsilon, delta and adjacency")
     epsilon, delta = value["epsilon"], value["delta"]
-    if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon > 0):
+    if not (isinstance(epsilon, int | float) and 0 < epsilon <= sys.float_info.max):
         raise ValueError("its cap's epsilon is no positive number")
     if not (isinstance(delta, int | float) and 0 < delta < 1):
         raise ValueError("its cap's delta is not between 0 and 1")
