@@ -113,7 +113,7 @@ class BlockParser:
         source = pa.BufferReader(data)
         try:
             table = pacsv.read_csv(source, read, self._parse_options, self._convert_options)
-            return self._rows(table)
+            return self._rows(table) if table.num_rows else None
         except (pa.ArrowException, ValueError, OverflowError, CellFault):
             return None
 
@@ -124,6 +124,9 @@ class BlockParser:
     def _is_plain(self, data: bytes) -> bool:
         # One column: pyarrow cannot tell a blank line from an empty cell.
         if self._plan.n_fields == 1 or b"\0" in data:
+            return False
+        # pyarrow would drop this mark in front of any block, not only of the file.
+        if data.startswith(b"\xef\xbb\xbf"):
             return False
         if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
             return False

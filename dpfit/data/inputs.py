@@ -17,11 +17,13 @@ from dpfit.data.options import ReadOptions
 from dpfit.data.rows import RowBlock
 from dpfit.data.table_columns import TableColumns
 from dpfit.data.table_reference import TablePlan
-from dpfit.data.text_blocks import TextBlock, text_blocks
+from dpfit.data.text_blocks import TextBlock, merged, text_blocks
 from dpfit.data.transcode import as_utf8
 from dpfit.errors import DataError
 
 _PARQUET_MAGIC = b"PAR1"
+_BYTES_PER_COLUMN = 1500
+_WIDE_BLOCK_BYTES = 16 << 20
 _PAIRS = re.compile(rb"[^\s:,]+(?:[ \t]+[0-9]+:[^\s:,]+)+[ \t]*\Z")
 
 
@@ -126,7 +128,9 @@ class DelimitedInput:
             textual=bool(self._labels.textual),
             missing=self._options.missing,
         )
-        following = chain([block] if block.data else [], blocks)
+        # pyarrow works per column and block: a block of a wide table must hold many rows.
+        size = min(_WIDE_BLOCK_BYTES, len(names) * _BYTES_PER_COLUMN)
+        following = merged(chain([block] if block.data else [], blocks), size)
         return read_delimited(following, path, plan, self._labels, self._options.threads)
 
     def _first_record(

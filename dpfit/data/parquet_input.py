@@ -68,7 +68,8 @@ class ParquetInput:
         names = [field.name for field in fields]
         label = self._columns.label_position(names, path)
         others = [field for i, field in enumerate(fields) if i != label and self._is_used(field)]
-        layout = sparse_layout(others)
+        # A model of a table matches columns by name, whatever their types look like.
+        layout = None if self._options.feature_map is not None else sparse_layout(others)
         if self._sparse not in (None, layout is not None):
             raise DataError("this file and the first differ in their layout", path=path)
         self._sparse = layout is not None

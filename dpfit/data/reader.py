@@ -44,6 +44,7 @@ class Reader:
         self._stdin = stdin
         self._input = make_input(self.format, options)
         self._opened: Iterator[RowBlock] | None = None
+        self._header_read = False
 
     def _common_format(self) -> str:
         formats = [format_of(path, self.options.format) for path in self.paths]
@@ -58,8 +59,8 @@ class Reader:
     @property
     def feature_map(self) -> FeatureMap | None:
         """How columns became features; None for sparse formats. May read the first header."""
-        if self.format != "libsvm" and self._input.feature_map is None and self._opened is None:
-            self._opened = self._input.open(self.paths[0], self._stdin)
+        if self.format != "libsvm" and not self._header_read:
+            self._opened = self._open(0)
         return self._input.feature_map
 
     @property
@@ -71,12 +72,17 @@ class Reader:
             return 0
         return self.options.index_base
 
+    def _open(self, number: int) -> Iterator[RowBlock]:
+        rows = self._input.open(self.paths[number], self._stdin)
+        self._header_read = True
+        return rows
+
     def __iter__(self) -> Iterator[RowBlock]:
         n_rows = 0
         first, self._opened = self._opened, None
-        for i, path in enumerate(self.paths):
-            rows = first if i == 0 and first is not None else None
-            for block in rows or self._input.open(path, self._stdin):
+        for i in range(len(self.paths)):
+            rows = first if i == 0 and first is not None else self._open(i)
+            for block in rows:
                 if block.n_rows:
                     n_rows += block.n_rows
                     yield block

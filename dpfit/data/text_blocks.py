@@ -72,6 +72,25 @@ def text_blocks(
         yield TextBlock(data, line, newlines(data))
 
 
+def merged(blocks: Iterator[TextBlock], size: int) -> Iterator[TextBlock]:
+    """Join consecutive blocks until they hold ``size`` bytes."""
+    held: list[TextBlock] = []
+    for block in blocks:
+        held.append(block)
+        if sum(len(part.data) for part in held) >= size:
+            yield _joined(held)
+            held = []
+    if held:
+        yield _joined(held)
+
+
+def _joined(parts: list[TextBlock]) -> TextBlock:
+    if len(parts) == 1:
+        return parts[0]
+    data = b"".join(part.data for part in parts)
+    return TextBlock(data, parts[0].first_line, sum(part.n_lines for part in parts))
+
+
 def newlines(data: bytes) -> int:
     """Number of newlines; six times as fast as ``bytes.count`` for a single byte."""
     return int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")))

@@ -132,6 +132,17 @@ def test_block_size_and_threads_change_nothing(text: str, size: int, threads: in
     assert outcome(1 << 20, 1) == outcome(size, threads)
 
 
+def test_a_byte_order_mark_counts_at_the_start_of_the_file_only() -> None:
+    """A block that starts with one keeps it as part of its first cell."""
+    plan = plan_of(True, "zero")
+    mark = b"\xef\xbb\xbf"
+    for record in (b"y,2,clerk,a,b,c\n", b'"y",2,clerk,a,b,c\n', b"\n"):
+        check_law(mark + record, plan)
+    assert BlockParser("x", plan).parse(TextBlock(mark + b"y,2,clerk,a,b,c\n", 1, 1)).target == [
+        "\ufeffy"
+    ]
+
+
 @pytest.mark.parametrize("tail", ["", "\n", "\r\n", "\n\n\n"])
 def test_the_last_newline_may_be_missing(tail: str) -> None:
     """A file ends in a newline or without one."""

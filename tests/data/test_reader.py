@@ -86,6 +86,31 @@ def test_the_feature_map_is_known_before_the_rows() -> None:
     assert sum(block.n_rows for block in reader) == 1
 
 
+def test_facts_stay_known_after_the_rows() -> None:
+    """A pipe is not opened again by asking; sparse Parquet has no feature map and base 0."""
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"indices": [[0]], "values": [[1.0]], "y": [1]}), sink)
+    stdin = io.BytesIO(sink.getvalue())
+    reader = Reader(["-"], ReadOptions(format="parquet", label="y"), stdin=stdin)
+    assert sum(block.n_rows for block in reader) == 1
+    assert reader.feature_map is None
+    assert reader.index_base == 0
+
+
+def test_wide_tables_keep_rows_and_lines() -> None:
+    """Blocks of a wide table are joined; rows and the line of a fault stay right."""
+    width, height = 700, 1500
+    header = ",".join(f"x{i}" for i in range(width)) + ",y\n"
+    row = ",".join(["1"] * (width + 1)) + "\n"
+    text = header + row * height
+    blocks = blocks_of(text.encode(), format="csv", label="y", threads=2)
+    assert sum(block.n_rows for block in blocks) == height
+    assert sum(len(block.values) for block in blocks) == width * height
+    with pytest.raises(DataError) as caught:
+        blocks_of((text + "x" + row).encode(), format="csv", label="y")
+    assert caught.value.line == height + 2
+
+
 def test_prediction_matches_columns_by_name(tmp_path: Path) -> None:
     """Rules 5, 16: the model's map rules order and roles."""
     roles = {"job": ColumnRole("categorical", ("x", "z")), "id": ColumnRole("ignore")}
