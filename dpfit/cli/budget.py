@@ -162,3 +162,6 @@ def _sensitivity(options: BudgetCommandOptions) -> float | None:
         raise UsageError("--row-norm and --residual-clip must be positive finite numbers")
     # A replaced record can turn its part of a sum round; a zeroed one only takes it away.
     return 2.0 * bound if options.adjacency is Adjacency.REPLACE_ONE else bound
+
+
+OPTIONS, BODY = BudgetCommandOptions, budget

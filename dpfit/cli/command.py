@@ -6,16 +6,19 @@ Precedence: option, then environment ``DPFIT_<OPTION>``, then the configuration 
 from __future__ import annotations
 
 import dataclasses
+import gc
 import inspect
 import tomllib
 import typing
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import typer
 from typer.models import OptionInfo
 
 from dpfit.errors import StorageError, UsageError
+
+COMMANDS: Final = ("fit", "predict", "budget")
 
 Options = TypeVar("Options")
 
@@ -43,6 +46,8 @@ def register(
         if print_wanted:
             typer.echo(_effective(ctx, values), nl=False)
             return
+        gc.freeze()
+        gc.enable()
         body(options(**values))
 
     parameters = [_parameter("ctx", typer.Context), *_fields(options), *_configuration()]
@@ -121,6 +126,8 @@ def _section(path: str, command: str) -> dict[str, Any]:
     for key, table in document.items():
         if not isinstance(table, dict):
             raise UsageError(f"{path}: {key} must stand in a table, such as [{command}]")
+        if key not in COMMANDS:
+            raise UsageError(f"{path}: [{key}] is the table of no command")
     section = document.get(command, {})
     assert isinstance(section, dict)
     return section

@@ -281,3 +281,6 @@ def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}" if math.isfinite(value) else "?"
     return str(value)
+
+
+OPTIONS, BODY = FitOptions, fit

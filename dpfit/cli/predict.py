@@ -49,3 +49,6 @@ def predict(options: PredictOptions) -> None:
     from dpfit.cli.prediction_run import predict_file
 
     predict_file(options)
+
+
+OPTIONS, BODY = PredictOptions, predict

@@ -95,14 +95,13 @@ class DesignBuilder:
         self._columns.clear()
         if index_base:
             columns -= np.int32(index_base)
-        values = np.concatenate([np.zeros(0, np.int32), *self._values])
+        values = np.concatenate([np.zeros(0, np.int32), *self._values], dtype=np.int64)
         self._values.clear()
         coarser = 1 << (self.grid.bits - grid.bits)
         if coarser > 1:
-            values = np.sign(values) * (np.abs(values) // np.int32(coarser))
+            values = np.sign(values) * (np.abs(values) // coarser)
         rows = csr_array((values, columns, np.cumsum(lengths)), shape=(n_rows, n_features))
-        by_column = rows.tocsc()
-        return LocalDesign(by_column.astype(np.int64), grid.intercept_integer, threads)
+        return LocalDesign(rows.tocsc(), grid.intercept_integer, threads)
 
 
 class LocalDesign:
@@ -179,13 +178,10 @@ def _column_blocks(matrix: csc_array, threads: int) -> Sequence[_ColumnBlock]:
     blocks = []
     for first, last in itertools.pairwise(edges.tolist()):
         start, stop = matrix.indptr[first], matrix.indptr[last]
-        part = csr_array(
-            (
-                matrix.data[start:stop],
-                matrix.indices[start:stop],
-                matrix.indptr[first : last + 1] - start,
-            ),
-            shape=(last - first, n_rows),
-        )
+        # Given to the constructor, views of less than half of an array would be copied.
+        part = csr_array((last - first, n_rows), dtype=np.int64)
+        part.data = matrix.data[start:stop]
+        part.indices = matrix.indices[start:stop]
+        part.indptr = matrix.indptr[first : last + 1] - start
         blocks.append(_ColumnBlock(int(first), part))
     return blocks

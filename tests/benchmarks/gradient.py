@@ -1,0 +1,64 @@
+"""The gradient product over an integer design, against reading the same bytes.
+
+usage: python tests/benchmarks/gradient.py [ROWS] [COLUMNS] [NONZEROS_PER_ROW]
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from dpfit.data.rows import RowBlock
+from dpfit.design.grid import Grid, RowMap
+from dpfit.design.local import DesignBuilder, IntegerPoint, LocalDesign
+
+
+def median_ms(action: Callable[[], object], runs: int = 9) -> float:
+    times = []
+    for _ in range(runs + 1):
+        started = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - started)
+    return 1e3 * statistics.median(times[1:])
+
+
+def random_design(rows: int, columns: int, per_row: int, threads: int) -> LocalDesign:
+    rng = np.random.default_rng(0)
+    step = columns // per_row
+    builder = DesignBuilder(Grid(1.0, RowMap.NORMALIZE, 20, True))
+    for start in range(0, rows, 50_000):
+        count = min(50_000, rows - start)
+        first = np.arange(per_row, dtype=np.int32) * np.int32(step)
+        indices = first + rng.integers(0, step, (count, per_row), dtype=np.int32)
+        indptr = np.arange(0, count * per_row + 1, per_row, dtype=np.int64)
+        builder.add(RowBlock(indptr, indices.ravel(), rng.random(count * per_row), None))
+    return builder.build(columns, grid=builder.grid, index_base=0, threads=threads)
+
+
+def main(rows: int, columns: int, per_row: int) -> None:
+    print(f"{rows} x {columns}, {rows * per_row} non-zeros; medians of 9, milliseconds")
+    rng = np.random.default_rng(1)
+    residuals = rng.integers(-(2**20), 2**20, rows)
+    support = np.sort(rng.choice(columns, min(500, columns), replace=False))
+    point = IntegerPoint(support, rng.integers(-(2**30), 2**30, len(support)), 1)
+    for threads in (1, 2):
+        design = random_design(rows, columns, per_row, threads)
+        matrix = design._by_column
+        read = median_ms(lambda m=matrix: (m.data.max(), m.indices.max()))
+        gradient = median_ms(lambda d=design: d.gradient(residuals))
+        margins = median_ms(lambda d=design: d.margins(point))
+        size = (matrix.data.nbytes + matrix.indices.nbytes) / 1e6
+        print(
+            f"{threads} thread(s): gradient {gradient:.2f}, margins of {len(support)} columns "
+            f"{margins:.2f}, one thread reading the same {size:.0f} MB {read:.2f}, "
+            f"gradient / read {gradient / read:.2f}, {rows * per_row / gradient / 1e3:.0f} M nnz/s"
+        )
+
+
+if __name__ == "__main__":
+    shape = [int(argument) for argument in sys.argv[1:]]
+    main(*(shape or [20_242, 47_236, 75]))
