@@ -130,7 +130,13 @@ def _parquet_writer(stream: object) -> Iterator[Writer]:
             writer = pq.ParquetWriter(stream, table.schema)
         writer.write_table(table)
 
-    yield write
+    try:
+        yield write
+    except BaseException:
+        if writer is not None:  # unclosed, it would complain of the closed stream when collected
+            with contextlib.suppress(Exception):
+                writer.close()
+        raise
     if writer is not None:
         writer.close()
 

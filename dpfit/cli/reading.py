@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dpfit.data.features import FeatureMap
 from dpfit.data.reader import ReadOptions
 from dpfit.data.schema import Schema
+from dpfit.errors import DataError
 from dpfit.files.linear_model import LinearModel
 from dpfit.privacy.records import DeclaredFacts
 
@@ -38,7 +39,10 @@ def read_options(options: FitOptions, schema: Schema, declared: DeclaredFacts) -
 
 def prediction_read_options(options: PredictOptions, model: LinearModel) -> ReadOptions:
     """How ``dpfit predict`` reads its input: by the model's columns and numbering."""
-    columns = model.feature_map
+    try:
+        columns = None if model.feature_map is None else FeatureMap.from_json(model.feature_map)
+    except ValueError as error:
+        raise DataError(f"its features.columns are {error}", path=options.model) from None
     textual = None if model.classes is None else isinstance(model.classes[0], str)
     return ReadOptions(
         format=str(options.format),
@@ -51,7 +55,7 @@ def prediction_read_options(options: PredictOptions, model: LinearModel) -> Read
         duplicates=str(options.duplicates),
         missing=str(options.missing),
         hash_bits=model.hash_bits,
-        feature_map=None if columns is None else FeatureMap.from_json(columns),
+        feature_map=columns,
         target_required=options.evaluate,
         ignore_new_features=options.ignore_new_features,
         textual_labels=textual,
