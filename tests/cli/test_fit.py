@@ -312,7 +312,16 @@ def test_configuration_takes_effect(dpfit: Any) -> None:
 
 def test_print_config_is_a_config(dpfit: Any) -> None:
     """What --print-config prints is read back to the same values, and nothing is run."""
-    args = [*dpfit.budget, "--target-range", "0", "1.5", "--dataset", 'a "b" \\ c', "-vv", "--force"]
+    args = [
+        *dpfit.budget,
+        "--target-range",
+        "0",
+        "1.5",
+        "--dataset",
+        'a "b" \\ c',
+        "-vv",
+        "--force",
+    ]
     first = dpfit.here("fit", "x.svm", "y.svm", *args, "--print-config")
     assert first.status == 0
     Path("c.toml").write_text(first.out, encoding="utf-8")
