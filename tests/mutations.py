@@ -34,9 +34,9 @@ class Fault:
 FAULTS = [
     Fault(
         "sensitivity K R instead of 2 K R",
-        "privacy/gradient_release.py",
-        "replace_one=4 * zero_out",
-        "replace_one=zero_out",
+        "privacy/gaussian_release.py",
+        "replace_one=4 * squared_norm",
+        "replace_one=squared_norm",
         "tests/laws/test_sensitivity.py",
     ),
     Fault(
@@ -48,9 +48,9 @@ FAULTS = [
     ),
     Fault(
         "budget of each step not divided by the steps",
-        "privacy/gradient_release.py",
-        "share = squared_mu / (count * factor * grid.squared_norm)",
-        "share = squared_mu / (factor * grid.squared_norm)",
+        "privacy/gaussian_release.py",
+        "share = squared_mu / (count * squared_factor.under(adjacency))",
+        "share = squared_mu / squared_factor.under(adjacency)",
         "tests/laws/test_sensitivity.py",
     ),
     Fault(
@@ -85,44 +85,45 @@ FAULTS = [
     Fault(
         "noise only on columns with a non-zero sum",
         "privacy/curator.py",
-        "total += self._noise.integers(self._release.scale_bits, len(total), step)",
-        "total += np.where(total != 0, "
-        "self._noise.integers(self._release.scale_bits, len(total), step), 0)",
+        "return sums + self._noise.integers(self._releases[label].scale_bits, len(sums), step)",
+        "return np.where(sums != 0, sums + self._noise.integers("
+        "self._releases[label].scale_bits, len(sums), step), 0)",
         "tests/privacy/test_curator.py",
     ),
     Fault(
         "noise left off the intercept",
         "privacy/curator.py",
-        "total += self._noise.integers(self._release.scale_bits, len(total), step)",
-        "total[:-1] += self._noise.integers(self._release.scale_bits, len(total) - 1, step)",
+        "total = self._noisy(label, rows.gradient(residuals))",
+        "exact = rows.gradient(residuals)\n"
+        "        total = np.append(self._noisy(label, exact[:-1]), exact[-1])",
         "tests/privacy/test_curator.py",
     ),
     Fault(
         "same noise at every step",
         "privacy/curator.py",
-        "step, self._asked = self._asked, self._asked + 1",
-        "step, self._asked = 0, self._asked + 1",
+        "step, self._step = self._step, self._step + 1",
+        "step, self._step = 0, self._step + 1",
         "tests/privacy/test_curator.py",
     ),
     Fault(
         "one release more than charged",
         "privacy/curator.py",
-        "if self._asked >= self._release.count:",
-        "if self._asked > self._release.count:",
+        "if self._left[label] < 1:",
+        "if self._left[label] < 0:",
         "tests/privacy/test_curator.py",
     ),
     Fault(
         "NaN path removed",
         "privacy/curator.py",
-        "np.fmin(np.fmax(residual, -self._clip), self._clip)",
-        "np.clip(residual, -self._clip, self._clip)",
+        "np.fmin(np.fmax(residual, -clip), clip)",
+        "np.clip(residual, -clip, clip)",
         "tests/privacy/test_curator.py",
     ),
     Fault(
         "last integer clip of the residual and float clip removed",
         "privacy/curator.py",
-        "return np.clip(integers, -bound, bound)",
-        "return np.rint(residual * (bound / self._clip)).astype(np.int64)",
+        "return np.asarray(np.clip(integers, -limits, limits))",
+        "return np.rint(residual / clip * limits).astype(np.int64)",
         "tests/laws/test_sensitivity.py",
     ),
     Fault(

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Final, TypeAlias
+from fractions import Fraction
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfit.algorithms.default_rule import PublicScale
+from dpfit.algorithms.hard_threshold import hard_threshold
+from dpfit.algorithms.outcome import Outcome
+from dpfit.algorithms.shares import Quantity, Share
 from dpfit.privacy.curator import Curator, Point
-
-Floats: TypeAlias = NDArray[np.float64]
 
 _CONTRACTION: Final = 1.8  # eta for the squared loss
 _NOISE_SHARE: Final = 0.07  # of the target's range, on a prediction
@@ -51,7 +52,15 @@ class DpIght:
         """All settings, as JSON values."""
         return asdict(self)
 
-    def run(self, curator: Curator, between: Callable[[int], None]) -> Point:
+    @property
+    def steps(self) -> int:
+        return self.iterations
+
+    def shares(self) -> list[Share]:
+        """All of the budget goes to the gradients."""
+        return [Share("gradient", Quantity.GRADIENT, self.iterations, Fraction(1))]
+
+    def run(self, curator: Curator, between: Callable[[int], None]) -> Outcome:
         """Fit: ``theta_t = H_s(theta_{t-1} - eta (gradient + noise))`` from ``theta_0 = 0``.
 
         Parameters
@@ -63,35 +72,19 @@ class DpIght:
 
         Returns
         -------
-        Point
+        Outcome
             The last iterate, at most ``sparsity`` non-zero coefficients.
         """
         point = Point(np.zeros(curator.n_features), 0.0)
         for done in range(self.iterations):
             between(done)
-            gradient = curator.noisy_gradient(point)
+            gradient = curator.gradient("gradient", point, clip=self.residual_clip)
             moved = point.coefficients - self.step_size * gradient.coefficients
             intercept = point.intercept - self.step_size * gradient.intercept
             point = Point(hard_threshold(moved, self.sparsity), intercept)
         between(self.iterations)
-        return point
-
-
-def hard_threshold(vector: Floats, sparsity: int) -> Floats:
-    """H_s: keep the ``sparsity`` entries of largest magnitude, zero the rest.
-
-    Between equal magnitudes the lower index wins, so the result is a function of the vector alone.
-    """
-    if sparsity >= len(vector):
-        return vector
-    magnitude = np.abs(vector)
-    threshold = np.partition(magnitude, -sparsity)[-sparsity]
-    keep = np.flatnonzero(magnitude > threshold)
-    ties = np.flatnonzero(magnitude == threshold)[: sparsity - len(keep)]
-    kept = np.concatenate([keep, ties])
-    result = np.zeros_like(vector)
-    result[kept] = vector[kept]
-    return result
+        support = np.flatnonzero(point.coefficients)
+        return Outcome(support, point.coefficients[support], point.intercept)
 
 
 def default_rule(scale: PublicScale, sparsity: int) -> DpIght:

@@ -156,10 +156,10 @@ def _run(fitted: LinearFit, inputs: FitInputs, streams: Streams, *, as_json: boo
 
     run = _ChargedRun(fitted, inputs.ledger)
     try:
-        with streams.progress_bar("fitting", fitted.plan.algorithm.iterations) as show:
-            point = fitted.run(run.reserve, show)
+        with streams.progress_bar("fitting", fitted.plan.algorithm.steps) as show:
+            outcome = fitted.run(run.reserve, show)
         with signals.uninterrupted():
-            data = inputs.model(fitted, point).to_bytes()
+            data = inputs.model(fitted, outcome).to_bytes()
             if inputs.model_path == "-":
                 sys.stdout.buffer.write(data)
                 sys.stdout.buffer.flush()
@@ -231,7 +231,7 @@ def _plan_json(fitted: LinearFit, inputs: FitInputs) -> dict[str, object]:
         "ledger": inputs.ledger.path,
         **fitted.description(),
         "loss": plan.loss.name,
-        "noise_scale": plan.noise_scale,
+        "noise_multipliers": plan.noise_multipliers(),
         "charge": _charge(fitted),
         "events": [event.to_json() for event in plan.events],
         "assumed": [fact.name for fact in plan.facts.assumed()],
@@ -265,14 +265,15 @@ def _summary(fitted: LinearFit, inputs: FitInputs) -> list[tuple[str, str]]:
         ("settings", settings),
         ("row map", f"{plan.grid.row_map} to norm {plan.grid.row_norm:g}"),
         ("charge", f"{spent} ({request.adjacency})"),
-        ("noise", f"{plan.noise_scale:.6g} on each coordinate of a mean gradient"),
+        ("noise", f"{_listed(plan.noise_multipliers())} (times the largest share of a record)"),
         ("model", inputs.model_path),
         ("ledger", inputs.ledger.path),
     ]
 
 
-def _listed(numbers: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.6g}" for name, value in numbers.items())
+def _listed(values: Mapping[str, object]) -> str:
+    texts = {k: f"{v:.6g}" if isinstance(v, float) else str(v) for k, v in values.items()}
+    return ", ".join(f"{name} {text}" for name, text in texts.items())
 
 
 def _shown(value: object) -> str:

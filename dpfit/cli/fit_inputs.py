@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from dpfit.algorithms.outcome import Outcome
 from dpfit.cli import signals
 from dpfit.cli.reading import cpu_count, read_options
 from dpfit.cli.streams import Streams
@@ -22,7 +23,6 @@ from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead
 from dpfit.fitting.request import FitRequest
 from dpfit.privacy.calibration import Budget
-from dpfit.privacy.curator import Point
 from dpfit.privacy.ledger import Ledger
 from dpfit.privacy.records import DeclaredFacts, Label, Layout
 
@@ -115,7 +115,7 @@ class FitInputs:
             n_features = 1 << bits
         return Layout(n_features, self.reader.index_base)
 
-    def model(self, fitted: LinearFit, point: Point) -> LinearModel:
+    def model(self, fitted: LinearFit, outcome: Outcome) -> LinearModel:
         """The model document of a finished run.
 
         It carries the charge but neither time nor run number, so that equal runs give equal bytes;
@@ -124,7 +124,8 @@ class FitInputs:
         plan, request = fitted.plan, fitted.request
         columns = self.reader.feature_map
         events = [event.to_json() for event in plan.events]
-        support = point.coefficients.nonzero()[0]
+        centring = outcome.centring
+        constant = plan.grid.intercept_value if centring is None else centring.constant
         return LinearModel(
             provenance={**fitted.description(), "events": events},
             private=request.private,
@@ -137,9 +138,11 @@ class FitInputs:
             label_column=None if columns is None else self.reader.options.label_column,
             hash_bits=self.reader.options.hash_bits if columns is None else None,
             row_map=(str(plan.grid.row_map), plan.grid.row_norm),
-            intercept=point.intercept * plan.grid.intercept_value,
-            indices=support,
-            values=point.coefficients[support],
+            intercept=outcome.intercept * constant,
+            offset=outcome.offset,
+            centring=None if centring is None else (centring.centre, constant),
+            indices=outcome.columns,
+            values=outcome.values,
         )
 
 

@@ -120,6 +120,7 @@ class LocalDesign:
     def __init__(self, by_column: csc_array, intercept_integer: int, threads: int) -> None:
         self._by_column = by_column
         self._intercept = intercept_integer
+        self._threads = threads
         self._blocks = _column_blocks(by_column, threads)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
@@ -144,12 +145,30 @@ class LocalDesign:
     def gradient(self, residuals: Integers) -> Integers:
         """``(Xq, b)^T rq``, exact modulo 2^64, shape (d + 1,); the intercept's sum comes last."""
         total = np.empty(self.n_features + 1, np.int64)
-        total[-1:] = residuals.sum(keepdims=True) * np.int64(
-            self._intercept
-        )  # arrays wrap silently
+        # One-element arrays wrap silently where scalars would warn.
+        total[-1:] = residuals.sum(keepdims=True) * np.int64(self._intercept)
         run = self._pool.map if self._pool else map
         list(run(lambda block: block.add_gradient(residuals, total), self._blocks))
         return total
+
+    def on_columns(self, columns: Integers) -> LocalDesign:
+        """The same rows on some columns, without an intercept column."""
+        return LocalDesign(self._by_column[:, columns], 0, self._threads)
+
+    def column_sums(self, unit: int, integer_norm: int) -> Integers:
+        """``sum_i trunc(|xq_ij| unit / K_int)``: rows of norm at most ``unit``, shape (d,).
+
+        ``unit`` and ``K_int`` are at most 2^20, so the products are exact.
+        """
+        scaled = np.abs(self._by_column.data) * np.int64(unit) // integer_norm
+        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(scaled)])
+        return np.asarray(np.diff(sums[self._by_column.indptr]))
+
+    def squared_row_norms(self) -> Integers:
+        """``|xq_i|^2``, exact: at most 2^40 a row, shape (n,)."""
+        squares = (self._by_column.data * self._by_column.data).astype(np.float64)
+        sums = np.bincount(self._by_column.indices, weights=squares, minlength=self.n_rows)
+        return sums.astype(np.int64)
 
 
 def _require_canonical(block: RowBlock) -> None:

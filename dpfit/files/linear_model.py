@@ -1,8 +1,10 @@
 """The model file of a sparse linear model: one JSON document that any program can read.
 
-``coefficients.indices`` counts columns as the input did (from ``features.index_base``); a row is
-first mapped by ``row_map``, then its score is ``intercept + sum_j values_j x_j``. ``dpfit-model``
-documents hold no clock and no statistic that was not released, and reading one runs no code.
+``coefficients.indices`` counts columns as the input did (from ``features.index_base``). A row is
+first mapped by ``row_map``; then its score is ``offset + intercept + sum_j values_j x_j``. A model
+with a ``centring`` looks at its own columns only: with ``z_j = x_j / norm - centre_j`` the score is
+``offset + (intercept + sum_j values_j z_j) / sqrt(constant^2 + sum_j z_j^2)``. A document holds no
+clock and no statistic that was not released, and reading one runs no code.
 """
 
 from __future__ import annotations
@@ -55,6 +57,10 @@ class LinearModel:
         Kind and norm of the row map.
     intercept : float
         On the scale of the mapped rows.
+    offset : float
+        Added to every score.
+    centring : (float64 array of shape (nnz,), float) or None
+        Centre of each coefficient's column, and the constant column's value.
     indices : int64 array, shape (nnz,)
         Sorted columns of the non-zero coefficients, counted from 0.
     values : float64 array, shape (nnz,)
@@ -73,6 +79,8 @@ class LinearModel:
     hash_bits: int | None
     row_map: tuple[str, float]
     intercept: float
+    offset: float
+    centring: tuple[NDArray[np.float64], float] | None
     indices: NDArray[np.int64]
     values: NDArray[np.float64]
 
@@ -94,6 +102,8 @@ class LinearModel:
                 "hash_bits": self.hash_bits,
             },
             "row_map": {"kind": self.row_map[0], "norm": self.row_map[1]},
+            "offset": self.offset,
+            "centring": self._centring_json(),
             "intercept": self.intercept,
             "coefficients": {
                 "indices": (self.indices + self.index_base).tolist(),
@@ -106,6 +116,11 @@ class LinearModel:
             for key, part in document.items()
         )
         return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+    def _centring_json(self) -> Json | None:
+        if self.centring is None:
+            return None
+        return {"centre": self.centring[0].tolist(), "constant": self.centring[1]}
 
 
 def read_linear_model(path: str) -> LinearModel:
@@ -165,6 +180,8 @@ def _model(document: object) -> LinearModel:
         hash_bits=None if bits is None else _whole(bits, "features.hash_bits", 1, 31),
         row_map=(kind, norm),
         intercept=intercept,
+        offset=_number(root["offset"], "offset"),
+        centring=_centring(root["centring"], len(indices)),
         indices=indices,
         values=values,
     )
@@ -185,6 +202,16 @@ def _coefficients(
         raise ValueError("coefficient indices must increase")
     values = np.array([_number(v, "a coefficient") for v in numbers], np.float64)
     return indices - index_base, values
+
+
+def _centring(value: object, count: int) -> tuple[NDArray[np.float64], float] | None:
+    if value is None:
+        return None
+    parts = _mapping(value, "centring")
+    centre, constant = parts["centre"], _number(parts["constant"], "centring.constant")
+    if not isinstance(centre, list) or len(centre) != count or constant <= 0.0:
+        raise ValueError("centring needs a centre for each coefficient and a positive constant")
+    return np.array([_number(v, "a centre") for v in centre], np.float64), constant
 
 
 def _classes(value: object) -> tuple[Label, Label]:

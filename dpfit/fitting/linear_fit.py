@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from dpfit import __version__
+from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
 from dpfit.fitting.plan import FitPlan, finest_grid, loss_named, plan_fit
 from dpfit.fitting.request import FitRequest
-from dpfit.privacy.curator import Curator, Noise, NoNoise, Point
+from dpfit.privacy.curator import Curator, Noise, NoNoise
 from dpfit.privacy.ledger_document import Json
 from dpfit.privacy.mechanisms.gaussian import GaussianNoise
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
@@ -78,7 +79,7 @@ class LinearFit:
         self.plan: FitPlan = plan_fit(request, facts, loss_named(loss_name))
         self._records: PrivateRecords = collector.build(target, self.plan.grid, request.threads)
 
-    def run(self, reserve: Callable[[Json], None], between: Callable[[int], None]) -> Point:
+    def run(self, reserve: Callable[[Json], None], between: Callable[[int], None]) -> Outcome:
         """Charge, then fit.
 
         Parameters
@@ -91,7 +92,7 @@ class LinearFit:
 
         Returns
         -------
-        Point
+        Outcome
             Coefficients on rows as the record map leaves them.
         """
         reserve(self.description())
@@ -102,8 +103,7 @@ class LinearFit:
             loss=plan.loss,
             grid=plan.grid,
             n_rows=plan.facts.integer("rows"),
-            release=plan.release,
-            residual_clip=plan.algorithm.residual_clip,
+            releases=plan.releases,
             noise=_noise(self.request),
         )
         return plan.algorithm.run(curator, between)

@@ -32,18 +32,32 @@ class LinearPredictor:
         self._grid = Grid(norm, RowMap(kind), bits=0, intercept=False)
 
     def margins(self, block: RowBlock) -> Floats:
-        """``intercept + theta . x`` of each row, shape (n_rows,)."""
+        """The score of each row, shape (n_rows,)."""
         model = self._model
         rows = np.repeat(np.arange(block.n_rows), np.diff(block.indptr))
         values = row_scaled(block, self._grid, rows)
         columns = block.indices.astype(np.int64) - model.index_base
         if not len(model.indices):
-            return np.full(block.n_rows, model.intercept)
+            return self._scores(np.zeros(block.n_rows), np.zeros(block.n_rows))
         place = np.minimum(np.searchsorted(model.indices, columns), len(model.indices) - 1)
         known = model.indices[place] == columns
-        parts = values[known] * model.values[place[known]]
-        sums = np.bincount(rows[known], weights=parts, minlength=block.n_rows)
-        return np.asarray(model.intercept + sums, np.float64)
+        place, rows, values = place[known], rows[known], values[known]
+        sums = _by_row(rows, values * model.values[place], block.n_rows)
+        if model.centring is None:
+            return self._scores(sums, np.zeros(block.n_rows))
+        # |z|^2 without the centre's own square, which every row shares.
+        shares = values / model.row_map[1]
+        squares = shares * (shares - 2.0 * model.centring[0][place])
+        return self._scores(sums / model.row_map[1], _by_row(rows, squares, block.n_rows))
+
+    def _scores(self, sums: Floats, squares: Floats) -> Floats:
+        model = self._model
+        if model.centring is None:
+            return np.asarray(model.offset + model.intercept + sums)
+        centre, constant = model.centring
+        numerator = model.intercept + sums - float(model.values @ centre)
+        length = np.sqrt(np.maximum(squares + float(centre @ centre), 0.0) + constant**2)
+        return np.asarray(model.offset + numerator / length)
 
     def probabilities(self, margins: Floats) -> Floats:
         """Probability of the positive class."""
@@ -57,3 +71,7 @@ class LinearPredictor:
         assert model.target_range is not None
         low, high = model.target_range
         return np.asarray(low + (high - low) * np.clip(Squared().mean(margins), 0.0, 1.0))
+
+
+def _by_row(rows: NDArray[np.int64], weights: Floats, n_rows: int) -> Floats:
+    return np.asarray(np.bincount(rows, weights=weights, minlength=n_rows), np.float64)

@@ -12,7 +12,7 @@ from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.records import DeclaredFacts, Label
 
-ALGORITHMS: Final = ("dp-ight",)
+ALGORITHMS: Final = ("dp-ight", "dp-screen")
 LOSSES: Final = ("logistic", "squared")
 
 _MOST_ITERATIONS: Final = 1_000_000

@@ -8,6 +8,7 @@ with it is post-processing.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -15,25 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.design.grid import Grid
-from dpfit.design.local import IntegerPoint
+from dpfit.design.local import IntegerPoint, LocalDesign
+from dpfit.design.unit_view import UnitView
 from dpfit.losses.base import Loss
-from dpfit.privacy.gradient_release import GradientRelease
+from dpfit.privacy.gaussian_release import GaussianRelease
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
 _MARGIN_BITS = 53  # |margin| <= 2^53 by Cauchy-Schwarz: exact as an int64 and as a float64
-
-
-class Design(Protocol):
-    """The two products over the private rows; in memory, out of core or on a cluster."""
-
-    @property
-    def n_features(self) -> int: ...
-
-    def margins(self, point: IntegerPoint) -> Integers: ...
-
-    def gradient(self, residuals: Integers) -> Integers: ...
 
 
 class Noise(Protocol):
@@ -51,26 +42,48 @@ class NoNoise:
 
 @dataclass(frozen=True)
 class Point:
-    """A model to ask the gradient at.
+    """A model to ask the gradient at, or a gradient.
 
     Attributes
     ----------
     coefficients : float64 array, shape (d,)
-        On rows as the record map leaves them.
+        On the records as the Curator holds them now.
     intercept : float
         Coefficient of the constant column.
+    offset : float
+        A public number added to every margin.
     """
 
     coefficients: Floats
     intercept: float
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Centring:
+    """A public map of records to length one: columns, what is taken off them, and a constant.
+
+    Attributes
+    ----------
+    columns : int64 array, shape (k,)
+        Sorted columns that stay.
+    centre : float64 array, shape (k,)
+        Taken off each of them, in units of the row norm K.
+    constant : float
+        Value of the constant column before the scaling, in units of K.
+    """
+
+    columns: Integers
+    centre: Floats
+    constant: float
 
 
 class Curator:
-    """Answers a planned number of noisy gradient questions over private records.
+    """Answers planned questions about private records, each with noise that was charged.
 
     Parameters
     ----------
-    design : Design
+    design : LocalDesign
         The private rows on the integer grid.
     target : float64 array, shape (n,)
         The private targets, mapped to [0, 1].
@@ -80,10 +93,8 @@ class Curator:
         The public record map of the design.
     n_rows : int
         The public number of records, which divides the sums.
-    release : GradientRelease
-        What was charged.
-    residual_clip : float
-        tau: residuals are clipped to [-tau, tau].
+    releases : iterable of GaussianRelease
+        What was charged, by label.
     noise : Noise
         Exact noise under a key that was made after the charge was on disk.
     """
@@ -91,13 +102,12 @@ class Curator:
     def __init__(
         self,
         *,
-        design: Design,
+        design: LocalDesign,
         target: Floats,
         loss: Loss,
         grid: Grid,
         n_rows: int,
-        release: GradientRelease,
-        residual_clip: float,
+        releases: Iterable[GaussianRelease],
         noise: Noise,
     ) -> None:
         self._design = design
@@ -105,53 +115,106 @@ class Curator:
         self._loss = loss
         self._grid = grid
         self._n_rows = n_rows
-        self._release = release
-        self._clip = residual_clip
+        self._releases = {release.label: release for release in releases}
+        self._left = {label: release.count for label, release in self._releases.items()}
         self._noise = noise
-        self._asked = 0
+        self._step = 0
+        self._view: UnitView | None = None
 
     @property
     def n_features(self) -> int:
-        """d, the public number of columns."""
-        return self._design.n_features
+        """The public number of columns that a gradient has now."""
+        return self._design.n_features if self._view is None else self._view.n_features
 
-    def noisy_gradient(self, point: Point) -> Point:
+    def column_means(self, label: str) -> Floats:
+        """Noisy means of ``|x_j| / K``, one of the charged releases, shape (d,)."""
+        unit = self._releases[label].unit
+        sums = self._design.column_sums(unit, self._grid.integer_norm)
+        return self._noisy(label, sums).astype(np.float64) / unit / self._n_rows
+
+    def target_mean(self, label: str) -> float:
+        """Noisy mean of the mapped target, one of the charged releases."""
+        unit = self._releases[label].unit
+        parts = np.rint(np.fmin(np.fmax(self._target, 0.0), 1.0) * unit).astype(np.int64)
+        total = np.clip(parts, 0, unit).sum(keepdims=True)
+        return float(self._noisy(label, total)[0]) / unit / self._n_rows
+
+    def noise_scale(self, label: str) -> float:
+        """Standard deviation of the noise on a mean, in units of a record's largest share."""
+        return self._releases[label].noise_multiplier / self._n_rows
+
+    def centre(self, centring: Centring) -> None:
+        """From now on records are ``(x_S / K - m, b)`` at length one. The map is public."""
+        integers = np.rint(centring.centre * self._grid.integer_norm).astype(np.int64)
+        constant = max(1, round(centring.constant * self._grid.integer_norm))
+        rows = self._design.on_columns(centring.columns)
+        self._view = UnitView(rows, integers, constant, self._grid.integer_norm)
+
+    def gradient(self, label: str, point: Point, *, clip: float) -> Point:
         """The noisy mean gradient at a public point, one of the charged releases.
 
         Each record's part is ``clip(l'(m, y), tau) (x, b)``, on the integer grid; noise is on every
         coordinate. Integer wrap-around is addition modulo 2^64 and so post-processing.
+
+        Parameters
+        ----------
+        label : str
+            Which of the charged releases.
+        point : Point
+            Where to take the gradient.
+        clip : float
+            tau: residuals are clipped to [-tau, tau]. The charge does not depend on it.
 
         Raises
         ------
         RuntimeError
             More was asked than was charged: a fault in the algorithm.
         """
-        if self._asked >= self._release.count:
-            raise RuntimeError("more releases asked than charged")
-        step, self._asked = self._asked, self._asked + 1
-        total = self._design.gradient(self._residual_integers(point))
-        total += self._noise.integers(self._release.scale_bits, len(total), step)
-        unit = self._grid.unit * self._clip / self._release.residual_integer / self._n_rows
-        gradient = total.astype(np.float64) * unit
+        unit = self._releases[label].unit
+        residuals = self._residual_integers(point, clip, unit)
+        rows = self._design if self._view is None else self._view
+        length = self._grid.unit if self._view is None else 1.0 / self._grid.integer_norm
+        total = self._noisy(label, rows.gradient(residuals))
+        gradient = total.astype(np.float64) * (length * clip / unit / self._n_rows)
         return Point(gradient[:-1], float(gradient[-1]))
 
-    def _residual_integers(self, point: Point) -> Integers:
-        """Each record's residual on the grid; the last operation is the integer bound R_int."""
-        integer_point, bits = quantised(point, self._grid)
-        unit = math.ldexp(self._grid.unit, -bits)
-        margins = self._design.margins(integer_point).astype(np.float64) * unit
-        residual = self._loss.residual(margins, self._target)
-        bound = self._release.residual_integer
-        clipped = np.fmin(np.fmax(residual, -self._clip), self._clip)  # fmax turns NaN into -tau
-        integers = np.rint(clipped * (bound / self._clip)).astype(np.int64)
-        return np.clip(integers, -bound, bound)
+    def _noisy(self, label: str, sums: Integers) -> Integers:
+        if self._left[label] < 1:
+            raise RuntimeError("more releases asked than charged")
+        self._left[label] -= 1
+        step, self._step = self._step, self._step + 1
+        return sums + self._noise.integers(self._releases[label].scale_bits, len(sums), step)
+
+    def _residual_integers(self, point: Point, clip: float, unit: int) -> Integers:
+        """Each record's integer multiplier; the last operation is its integer bound."""
+        limits = unit if self._view is None else self._view.limits(unit)
+        residual = self._loss.residual(self._margins(point), self._target)
+        clipped = np.fmin(np.fmax(residual, -clip), clip)  # fmax turns NaN into -clip
+        integers = np.rint(clipped / clip * limits).astype(np.int64)
+        return np.asarray(np.clip(integers, -limits, limits))
+
+    def _margins(self, point: Point) -> Floats:
+        if self._view is None:
+            integer_point, bits = quantised(point, self._grid.squared_norm)
+            exact = self._design.margins(integer_point).astype(np.float64)
+            return exact * math.ldexp(self._grid.unit, -bits) + point.offset
+        integer_point, bits = quantised(point, self._view.squared_norm)
+        exact = self._view.margins(integer_point).astype(np.float64)
+        return exact * math.ldexp(1.0, -bits) / self._view.lengths + point.offset
 
 
-def quantised(point: Point, grid: Grid) -> tuple[IntegerPoint, int]:
+def quantised(point: Point, squared_norm: int) -> tuple[IntegerPoint, int]:
     """A public point on the finest grid 2^-bits for which every margin is exact.
 
     ``sqrt(K2) |theta_q| <= 2^53`` bounds every partial sum of a margin in any order, so margins are
     exact integers. A point that is not finite becomes zero in the coordinates that are not.
+
+    Parameters
+    ----------
+    point : Point
+        Any floats.
+    squared_norm : int
+        K2, the bound on a record's squared integer norm.
 
     Returns
     -------
@@ -164,7 +227,7 @@ def quantised(point: Point, grid: Grid) -> tuple[IntegerPoint, int]:
         return IntegerPoint(np.zeros(0, np.int64), np.zeros(0, np.int64), 0), 0
     # log2 of sqrt(K2) |theta|, rounded up, with one bit for the rounding of the coefficients.
     norm = float(np.sqrt(np.sum((stacked / largest) ** 2)))
-    size = sum(math.frexp(part)[1] for part in (largest, norm, math.sqrt(grid.squared_norm)))
+    size = sum(math.frexp(part)[1] for part in (largest, norm, math.sqrt(squared_norm)))
     bits = _MARGIN_BITS - 1 - size
     integers = np.rint(np.ldexp(stacked, bits)).astype(np.int64)
     support = np.flatnonzero(integers[:-1])

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.dp_ight import DpIght, default_rule, hard_threshold
+from dpfit.algorithms.dp_ight import DpIght, default_rule
+from dpfit.algorithms.hard_threshold import hard_threshold
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.curator import Point
 
@@ -41,7 +42,7 @@ class _Quadratic:
 
     n_features = 6
 
-    def noisy_gradient(self, point: Point) -> Point:
+    def gradient(self, label: str, point: Point, *, clip: float) -> Point:
         self.asked += 1
         return Point(point.coefficients - self.truth, point.intercept - 3.0)
 
@@ -51,11 +52,12 @@ def test_it_asks_what_it_charged_and_finds_a_sparse_truth() -> None:
     truth = np.array([0.0, 5.0, 0.0, -4.0, 0.1, 0.0])
     curator = _Quadratic(truth)
     seen: list[int] = []
-    point = DpIght(2, 25, 0.5, 1.0).run(curator, seen.append)
+    outcome = DpIght(2, 25, 0.5, 1.0).run(curator, seen.append)
     assert curator.asked == 25
     assert seen == list(range(26))
-    assert point.coefficients == pytest.approx([0, 5, 0, -4, 0, 0], abs=1e-5)
-    assert point.intercept == pytest.approx(3.0, abs=1e-5)
+    assert outcome.columns.tolist() == [1, 3]
+    assert outcome.values == pytest.approx([5, -4], abs=1e-5)
+    assert outcome.intercept == pytest.approx(3.0, abs=1e-5)
 
 
 def scale(**changes: object) -> PublicScale:

@@ -14,12 +14,16 @@ from dpfit.losses.logistic import Logistic
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.curator import Curator, Point
-from dpfit.privacy.gradient_release import GradientRelease
+from dpfit.privacy.gaussian_release import GaussianRelease, gradient_factor
 from dpfit.privacy.mechanisms.gaussian import GaussianNoise
 from dpfit.privacy.random_bits import BitSource, RunKey
 
 D = 64
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
+
+
+def gradient_release(count: int) -> GaussianRelease:
+    return GaussianRelease("gradient", gradient_factor(GRID.squared_norm), 1 << 20, 41, count)
 
 
 def releases(label: float, runs: int, seed: int) -> np.ndarray:
@@ -33,22 +37,21 @@ def releases(label: float, runs: int, seed: int) -> np.ndarray:
     )
     builder = DesignBuilder(GRID)
     builder.add(block)
-    release = GradientRelease(GRID, 1 << 20, 41, runs)
+    release = gradient_release(runs)
     curator = Curator(
         design=builder.build(D, grid=GRID, index_base=0, threads=1),
         target=np.array([label, 0.0, 1.0]),
         loss=Logistic(),
         grid=GRID,
         n_rows=3,
-        release=release,
-        residual_clip=0.5,
+        releases=[release],
         noise=GaussianNoise(BitSource(RunKey.from_seed(seed))),
     )
-    unit = GRID.unit * 0.5 / release.residual_integer / 3
+    unit = GRID.unit * 0.5 / release.unit / 3
     zero = Point(np.zeros(D), 0.0)
     rows = []
     for _ in range(runs):
-        point = curator.noisy_gradient(zero)
+        point = curator.gradient("gradient", zero, clip=0.5)
         rows.append(np.append(point.coefficients, point.intercept) / unit)
     return np.array(rows)
 
@@ -63,7 +66,7 @@ def test_the_gap_between_neighbours_is_the_charged_mu(runs: int) -> None:
     key is fixed all the same. Half the sensitivity or noise off by a third falls outside.
     """
     ours, theirs = releases(0.0, runs, seed=1), releases(1.0, runs, seed=2)
-    event = GradientRelease(GRID, 1 << 20, 41, 1).event()
+    event = gradient_release(1).event()
     charged = compose([event], Adjacency.REPLACE_ONE).mu()
     # The worst direction is the record itself, known here because we made it.
     rng = np.random.default_rng(7)

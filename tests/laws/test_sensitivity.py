@@ -18,7 +18,7 @@ from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.curator import Curator, Point
-from dpfit.privacy.gradient_release import GradientRelease, plan_gradient
+from dpfit.privacy.gaussian_release import GaussianRelease, gradient_factor, plan_release
 
 D = 5
 VALUES = st.one_of(
@@ -37,7 +37,11 @@ class _Reading:
         return np.zeros(size, np.int64)
 
 
-def exact_sums(records: list, point: Point, release: GradientRelease, loss: object) -> list[int]:
+def gradient_release(grid: Grid) -> GaussianRelease:
+    return GaussianRelease("gradient", gradient_factor(grid.squared_norm), 1 << 20, 30, 1)
+
+
+def exact_sums(records: list, point: Point, grid: Grid, loss: object) -> list[int]:
     """The integer sums of a gradient, as Python integers."""
     rows = [row for row, _ in records]
     block = RowBlock(
@@ -46,20 +50,19 @@ def exact_sums(records: list, point: Point, release: GradientRelease, loss: obje
         np.array(rows, np.float64).ravel(),
         None,
     )
-    builder = DesignBuilder(release.grid)
+    builder = DesignBuilder(grid)
     builder.add(block)
-    design = builder.build(D, grid=release.grid, index_base=0, threads=1)
+    design = builder.build(D, grid=grid, index_base=0, threads=1)
     curator = Curator(
         design=design,
         target=np.array([y for _, y in records]),
         loss=loss,
-        grid=release.grid,
+        grid=grid,
         n_rows=len(records),
-        release=release,
-        residual_clip=0.25,
+        releases=[gradient_release(grid)],
         noise=_Reading(),
     )
-    residuals = curator._residual_integers(point)
+    residuals = curator._residual_integers(point, 0.25, 1 << 20)
     return [int(value) for value in design.gradient(residuals)]
 
 
@@ -74,11 +77,11 @@ def test_replacing_one_record_moves_the_sums_within_the_charge(
     loss: object, records: list, other: tuple, point: tuple, intercept: bool
 ) -> None:
     """|G - G'|^2 <= the replace-one squared sensitivity, in integers, for any records."""
-    release = GradientRelease(replace(GRID, intercept=intercept), 1 << 20, 30, 1)
+    grid = replace(GRID, intercept=intercept)
     theta = Point(np.array(point[0]), point[1])
-    before = exact_sums(records, theta, release, loss)
-    after = exact_sums([other, *records[1:]], theta, release, loss)
-    bound = release.event().squared_sensitivity.under(Adjacency.REPLACE_ONE)
+    before = exact_sums(records, theta, grid, loss)
+    after = exact_sums([other, *records[1:]], theta, grid, loss)
+    bound = gradient_release(grid).event().squared_sensitivity.under(Adjacency.REPLACE_ONE)
     assert squared_distance(before, after) <= bound
 
 
@@ -86,29 +89,27 @@ def test_replacing_one_record_moves_the_sums_within_the_charge(
 @given(st.lists(RECORDS, min_size=2, max_size=4), POINTS)
 def test_removing_one_record_moves_the_sums_within_the_charge(records: list, point: tuple) -> None:
     """Physically leaving a record out moves the sums by that record's own bounded part."""
-    release = GradientRelease(GRID, 1 << 20, 30, 1)
     theta = Point(np.array(point[0]), point[1])
-    before = exact_sums(records, theta, release, Logistic())
-    after = exact_sums(records[1:], theta, release, Logistic())
-    bound = release.event().squared_sensitivity.under(Adjacency.ADD_REMOVE)
+    before = exact_sums(records, theta, GRID, Logistic())
+    after = exact_sums(records[1:], theta, GRID, Logistic())
+    bound = gradient_release(GRID).event().squared_sensitivity.under(Adjacency.ADD_REMOVE)
     assert squared_distance(before, after) <= bound
 
 
 def test_the_replace_one_bound_is_attained() -> None:
     """A flipped label on a saturated record reaches the charge to 1e-5: no slack is sold."""
-    release = GradientRelease(GRID, 1 << 20, 30, 1)
     row = [1.0, 0.0, 0.0, 0.0, 0.0]
     at_zero = Point(np.zeros(D), 0.0)
-    before = exact_sums([(row, 0.0)], at_zero, release, Logistic())
-    after = exact_sums([(row, 1.0)], at_zero, release, Logistic())
-    bound = release.event().squared_sensitivity.under(Adjacency.REPLACE_ONE)
+    before = exact_sums([(row, 0.0)], at_zero, GRID, Logistic())
+    after = exact_sums([(row, 1.0)], at_zero, GRID, Logistic())
+    bound = gradient_release(GRID).event().squared_sensitivity.under(Adjacency.REPLACE_ONE)
     assert squared_distance(before, after) == pytest.approx(bound, rel=1e-5)
     assert squared_distance(before, after) <= bound
 
 
 def test_replace_one_is_four_times_the_zero_out_square() -> None:
     """A replacement is two zero-outs: twice the distance, exactly."""
-    squares = GradientRelease(GRID, 1000, 30, 1).event().squared_sensitivity
+    squares = gradient_release(GRID).event().squared_sensitivity
     assert squares.replace_one == 4 * squares.add_remove
 
 
@@ -122,9 +123,10 @@ def test_a_plan_spends_at_most_the_budget_and_nearly_all_of_it(
     squared_mu: Fraction, count: int, adjacency: Adjacency, residual_bits: int
 ) -> None:
     """count * sensitivity^2 / scale^2 <= mu^2 exactly, and R_int is the largest that fits."""
-    release = plan_gradient(
-        GRID,
-        residual_bits=residual_bits,
+    release = plan_release(
+        "gradient",
+        gradient_factor(GRID.squared_norm),
+        unit_bits=residual_bits,
         squared_mu=squared_mu,
         count=count,
         adjacency=adjacency,
@@ -132,7 +134,7 @@ def test_a_plan_spends_at_most_the_budget_and_nearly_all_of_it(
     event = release.event()
     spent = count * Fraction(event.squared_sensitivity.under(adjacency), event.scale**2)
     assert spent <= squared_mu
-    finer = replace(release, residual_integer=release.residual_integer + 1).event()
+    finer = replace(release, unit=release.unit + 1).event()
     over = count * Fraction(finer.squared_sensitivity.under(adjacency), finer.scale**2)
     assert over > squared_mu
     assert math.log2(event.scale) == release.scale_bits

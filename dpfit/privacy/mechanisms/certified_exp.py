@@ -66,6 +66,20 @@ def gaussian_heights(grid_bits: int, precision: int) -> list[Bounds]:
     return heights
 
 
+def exponential_heights(grid_bits: int, precision: int) -> list[Bounds]:
+    """Bounds of g(j h) = exp(-j h), h = 2^-grid_bits, until the lower bound is zero.
+
+    One product a step, rounded outwards.
+    """
+    ratio = exp_neg(1, grid_bits, precision)
+    height = Bounds(1 << precision, 1 << precision)
+    heights = [height]
+    while height.low:
+        height = _product(height, ratio, precision)
+        heights.append(height)
+    return heights
+
+
 def _product(a: Bounds, b: Bounds, precision: int) -> Bounds:
     return Bounds(a.low * b.low >> precision, (a.high * b.high >> precision) + 1)
 

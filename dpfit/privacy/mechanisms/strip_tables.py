@@ -9,7 +9,7 @@ half line. Strips have width h = 2^-6; strip j >= 0 is [j h, (j+1) h), strip -1-
     T_j = floor(2^64 sum_{i<=j} M_i / sum M)     thresholds of the proposal
     a_j = c_j / g(j h)                 the remainder's floor inside its proposal
 
-Only `StripLaw` knows the law; a further one (Laplace: g = exp(-z)) needs nothing else.
+Only `StripLaw` knows the law.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 STRIP_BITS = 6
 CELL_BITS = 16
 WORD_BITS = 64
-# Strips reached with 320 bits number 1350 for the normal law; a_j is zero from 222 on.
-STRIP_LIMIT = 2048
+# Strips reached with 320 bits number 1350 for the normal law, a_j being zero from 222 on; for the
+# Laplace law 14196 and 400.
+STRIP_LIMIT = 1 << 14
 
 _TABLE_PRECISIONS = (160, 256, 512)
 _GUIDE_BITS = 14

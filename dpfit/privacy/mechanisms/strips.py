@@ -88,6 +88,21 @@ class StripSampler:
         self._starts = self._tables.cells
         self._place_bits = 0
 
+    def integers(
+        self, scale_bits: int, size: int, step: int, first: int, out: NDArray[np.int64] | None
+    ) -> NDArray[np.int64]:
+        """Values of indices `first` .. `first` + `size` - 1 of a step, in `out` if there is one."""
+        if not MIN_SCALE_BITS <= scale_bits <= MAX_SCALE_BITS:
+            raise ValueError(
+                f"scale_bits {scale_bits} is outside {MIN_SCALE_BITS} .. {MAX_SCALE_BITS}"
+            )
+        if out is None:
+            out = np.empty(size, np.int64)
+        elif out.shape != (size,) or out.dtype != np.int64 or not out.flags.c_contiguous:
+            raise ValueError(f"out must be a contiguous int64 array of {size} values")
+        self.draw(scale_bits, step, first, out)
+        return out
+
     def draw(self, scale_bits: int, step: int, first: int, out: NDArray[np.int64]) -> None:
         """Fill `out` with the values of indices `first`, `first` + 1, ... of a step."""
         self._prepare(scale_bits - STRIP_BITS, min(self._block, len(out)))

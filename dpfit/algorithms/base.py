@@ -1,0 +1,38 @@
+"""What the fit asks of an algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from dpfit.algorithms.outcome import Outcome
+from dpfit.algorithms.shares import Share
+from dpfit.privacy.curator import Curator
+
+Setting = int | float | str | bool | None
+
+
+class Algorithm(Protocol):
+    """Settings fixed from public quantities; knows what it will ask and how to use the answers."""
+
+    @property
+    def name(self) -> str:
+        """As on the command line."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """How many gradients it takes, for a progress bar."""
+        ...
+
+    def settings(self) -> Mapping[str, Setting]:
+        """Every setting, as JSON values."""
+        ...
+
+    def shares(self) -> Sequence[Share]:
+        """Everything it will ask; the parts sum to one."""
+        ...
+
+    def run(self, curator: Curator, between: Callable[[int], None]) -> Outcome:
+        """Fit; ``between`` is called with the number of gradients taken so far."""
+        ...

@@ -1,0 +1,42 @@
+"""What an algorithm hands back: a sparse score function of a mapped row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfit.privacy.curator import Centring
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Coefficients of the fitted model.
+
+    Without a centring the score of a row is ``offset + intercept b + sum_j values_j x_j`` with b
+    the grid's constant; with one it is ``offset + theta.(z / |z|)``, z the centred row.
+
+    Attributes
+    ----------
+    columns : int64 array, shape (k,)
+        Sorted columns the model uses.
+    values : float64 array, shape (k,)
+        Their coefficients.
+    intercept : float
+        Coefficient of the constant column.
+    offset : float
+        Added to the score.
+    centring : Centring or None
+        Over the same columns.
+    """
+
+    columns: Integers
+    values: Floats
+    intercept: float
+    offset: float = 0.0
+    centring: Centring | None = None

@@ -1,0 +1,86 @@
+"""Rows on some columns, centred and brought to length one: a view, never a dense matrix.
+
+With public integers m (the centre) and b (the constant column) a record becomes
+``z = (xq_S - m, b)``, and its share of a gradient is ``a z`` with an integer ``a`` of the record's
+own. So sums stay sparse: ``sum a (xq_S - m) = X_S^T a - m sum(a)``, all in exact integers.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfit.design.local import IntegerPoint, LocalDesign
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+_SHY = 1.0 - 2.0**-40  # outweighs the three roundings of unit * K_int / sqrt(|z|^2)
+
+
+class UnitView:
+    """Centred rows of length one over some columns of a design.
+
+    Parameters
+    ----------
+    design : LocalDesign
+        Rows with ``|xq| <= K_int`` on the chosen columns alone, without an intercept column.
+    centre : int64 array, shape (d,)
+        Public m, on the rows' grid.
+    constant : int
+        Public b > 0, which keeps every record away from length zero.
+    integer_norm : int
+        K_int.
+
+    Attributes
+    ----------
+    lengths : float64 array, shape (n,)
+        ``|z|`` of each record: the root of an exact integer.
+    """
+
+    def __init__(
+        self, design: LocalDesign, centre: Integers, constant: int, integer_norm: int
+    ) -> None:
+        self._design = design
+        self._centre = centre
+        self._constant = constant
+        self._integer_norm = integer_norm
+        squared = design.squared_row_norms() + int(centre @ centre) + constant**2
+        squared -= 2 * design.margins(IntegerPoint(np.flatnonzero(centre), centre[centre != 0], 0))
+        self.lengths: Floats = np.sqrt(squared.astype(np.float64))
+
+    @property
+    def n_features(self) -> int:
+        return self._design.n_features
+
+    @property
+    def squared_norm(self) -> int:
+        """A bound on ``|z|^2`` before the scaling, for the exactness of margins."""
+        centre = int(np.ceil(np.sqrt(float(self._centre @ self._centre)))) + 1
+        return (self._integer_norm + centre) ** 2 + self._constant**2
+
+    def limits(self, unit: int) -> Integers:
+        """The largest integer ``a`` of each record with ``|a z| <= unit K_int``, shape (n,).
+
+        IEEE square root, division and product are each off by at most one part in 2^53, which the
+        factor ``1 - 2^-40`` outweighs before the floor: the bound holds with certainty.
+        """
+        return np.floor((unit * self._integer_norm) / self.lengths * _SHY).astype(np.int64)
+
+    def margins(self, point: IntegerPoint) -> Integers:
+        """``z . theta_q`` of each record, exact modulo 2^64; divide by ``lengths``."""
+        shift = self._constant * point.intercept
+        shift -= sum(
+            int(m) * int(t) for m, t in zip(self._centre[point.support], point.values, strict=True)
+        )
+        return self._design.margins(point) + np.int64(shift)
+
+    def gradient(self, residuals: Integers) -> Integers:
+        """``sum a z``, exact modulo 2^64, shape (d + 1,); the constant column's sum comes last."""
+        total = self._design.gradient(residuals)
+        summed = residuals.sum(keepdims=True)
+        total[:-1] -= self._centre * summed
+        total[-1:] = summed * np.int64(self._constant)
+        return total
