@@ -32,7 +32,7 @@ STRIP_BITS = 6
 CELL_BITS = 16
 WORD_BITS = 64
 # Strips reached with 320 bits number 1350 for the normal law, a_j being zero from 222 on; for the
-# Laplace law 14196 and 400.
+# Laplace law 13966 and 399.
 STRIP_LIMIT = 1 << 14
 
 _TABLE_PRECISIONS = (160, 256, 512)
