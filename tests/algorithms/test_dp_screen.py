@@ -1,0 +1,103 @@
+"""dp-screen: its shares, its rule and its behaviour without noise."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpfit.algorithms.default_rule import PublicScale
+from dpfit.algorithms.dp_screen import default_rule
+from dpfit.data.rows import RowBlock
+from dpfit.design.grid import Grid, RowMap
+from dpfit.design.local import DesignBuilder
+from dpfit.losses.logistic import Logistic
+from dpfit.losses.squared import Squared
+from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.curator import Curator, NoNoise
+from dpfit.privacy.gaussian_release import COLUMN_SUMS, GaussianRelease
+
+
+def scale(**changes: object) -> PublicScale:
+    facts = {
+        "n_rows": 11_314,
+        "n_features": 125_552,
+        "loss": "logistic",
+        "row_norm": 1.0,
+        "squared_mu": Fraction(0.448) ** 2,
+        "adjacency": Adjacency.REPLACE_ONE,
+    }
+    return PublicScale(**{**facts, **changes})
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+@pytest.mark.parametrize("sparsity", [None, 20, 500])
+@pytest.mark.parametrize("squared_mu", [None, Fraction(1, 100), Fraction(50)])
+def test_the_shares_are_the_whole_budget(
+    loss: str, sparsity: int | None, squared_mu: Fraction | None
+) -> None:
+    """The parts of mu^2 are positive and sum to exactly one."""
+    shares = default_rule(scale(loss=loss, squared_mu=squared_mu), sparsity).shares()
+    assert sum(share.part for share in shares) == 1
+    assert all(share.part > 0 for share in shares)
+
+
+def test_the_default_rule_is_the_measured_one() -> None:
+    """Screen share clip(12 / sqrt(n mu), .1, .3), .1 if d <= 4 s; T = n mu / 2000 in 40..200."""
+    wide = default_rule(scale(), 500)
+    assert float(wide.screen_part) == pytest.approx(12 / math.sqrt(11_314 * 0.448))
+    assert wide.iterations == 40
+    assert default_rule(scale(n_features=123), 50).screen_part == Fraction(1, 10)
+    assert default_rule(scale(n_rows=400_000), 500).iterations == 90
+
+
+def fitted(loss: str, sparsity: int | None) -> tuple[object, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = np.abs(rng.standard_normal((2_000, 30))) * (rng.random((2_000, 30)) < 0.4)
+    X[:, :4] *= 2.0
+    score = X[:, :4] @ np.array([3.0, -3.0, 2.0, -2.0])
+    grid = Grid(1.0, RowMap.NORMALIZE, 20, True)
+    builder = DesignBuilder(grid)
+    indices = np.tile(np.arange(30, dtype=np.int32), 2_000)
+    builder.add(RowBlock(np.arange(0, 60_001, 30, dtype=np.int64), indices, X.ravel(), None))
+    target = (score > 0).astype(float)
+    if loss == "squared":
+        target = (score - score.min()) / (score.max() - score.min())
+    algorithm = default_rule(
+        scale(n_rows=2_000, n_features=30, loss=loss, squared_mu=None), sparsity
+    )
+    releases = [
+        GaussianRelease(share.label, COLUMN_SUMS, 1 << 20, 0, share.count)
+        for share in algorithm.shares()
+    ]
+    curator = Curator(
+        design=builder.build(30, grid=grid, index_base=0, threads=1),
+        target=target,
+        loss=Squared() if loss == "squared" else Logistic(),
+        grid=grid,
+        n_rows=2_000,
+        releases=releases,
+        noise=NoNoise(),
+    )
+    seen: list[int] = []
+    outcome = algorithm.run(curator, seen.append)
+    assert seen[-1] == algorithm.steps
+    assert not any(curator._left.values())
+    return outcome, target
+
+
+def test_without_noise_it_finds_the_true_columns() -> None:
+    """The four columns that decide the class are the four kept."""
+    outcome, _ = fitted("logistic", 4)
+    assert outcome.columns.tolist() == [0, 1, 2, 3]
+    assert np.sign(outcome.values).tolist() == [1, -1, 1, -1]
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_the_dense_model_keeps_every_screened_column(loss: str) -> None:
+    """Without a sparsity the descent's model is the model, and everything charged is asked."""
+    outcome, _ = fitted(loss, None)
+    assert len(outcome.columns) == 30
+    assert outcome.centring is not None
