@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,12 +120,12 @@ class Dpfit:
 @pytest.fixture
 def dpfit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Dpfit]:
+) -> Dpfit:
     """dpfit in an empty working directory."""
     for name in [name for name in os.environ if name.startswith("DPFIT_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
-    yield Dpfit(tmp_path, capsys)
+    return Dpfit(tmp_path, capsys)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-ISSUE = "--algo dp-ight --eps 4 --delta 0.01 --sparsity 500".split()
+ISSUE = ("--algo", "dp-ight", "--eps", "4", "--delta", "0.01", "--sparsity", "500")
 ASSUMED = "dpfit: assumed from the data and taken as public: "
 
 
@@ -140,7 +140,7 @@ def test_dry_run_spends_nothing_on_a_ledger(dpfit: Any) -> None:
 
 
 def test_model_to_standard_output(dpfit: Any) -> None:
-    """``-o -`` writes the model's bytes to stdout and nothing else, and the ledger has their hash."""
+    """``-o -`` writes the model's bytes to stdout, nothing else; the ledger has its hash."""
     outcome = dpfit("fit", dpfit.svm(), *dpfit.budget, *dpfit.facts, "-o", "-")
     assert (outcome.status, outcome.err) == (0, "")
     entry = dpfit.json("tiny.ledger.json")["entries"][-1]

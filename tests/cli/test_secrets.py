@@ -54,9 +54,8 @@ CSV = {
 def models(dpfit: Any) -> None:
     """A model of each kind of input."""
     dpfit.fit()
-    rows = "".join(
-        f"{i % 9},{'red' if i % 3 else 'green'},{'yes' if i % 2 else 'no'}\n" for i in range(60)
-    )
+    colours, answers = ("green", "red", "red"), ("no", "yes")
+    rows = "".join(f"{i % 9},{colours[i % 3]},{answers[i % 2]}\n" for i in range(60))
     Path("t.csv").write_text("a,c,y\n" + rows, encoding="utf-8")
     Path("s.toml").write_text(
         'label = "y"\nlabels = ["no", "yes"]\n[columns.c]\nlevels = ["red", "green"]\n',

@@ -106,7 +106,7 @@ def test_signal_while_waiting_for_the_lock(dpfit: Any) -> None:
 
 
 def test_kill_while_fitting(dpfit: Any) -> None:
-    """SIGKILL leaves the charge spent and unreleased, no half file, and no lock for the next run."""
+    """SIGKILL leaves the charge spent and unreleased, no half file and no held lock."""
     process = start_endless(dpfit)
     process.kill()
     process.communicate(timeout=60)
