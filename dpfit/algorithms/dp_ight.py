@@ -22,6 +22,7 @@ from dpfit.algorithms.shares import Quantity, Share
 from dpfit.privacy.curator import Curator, Point
 
 _CONTRACTION: Final = 1.8  # eta for the squared loss
+_WIDE: Final = 10_000  # columns; census (123) and app-use data (5,378) diverge by the wide rule
 _NOISE_SHARE: Final = 0.07  # of the target's range, on a prediction
 
 
@@ -90,8 +91,8 @@ class DpIght:
 def default_rule(scale: PublicScale, sparsity: int) -> DpIght:
     """Settings chosen from public quantities, as measured best over text and census data.
 
-    With unit rows and ``E = eta tau``: for ``d <= 4 s`` 30 steps of ``E = 30``; otherwise few large
-    steps, ``T = clip(n mu / 700, 3, 10)`` and ``E = min(n mu / (2 T), 300)``, since what a model's
+    With unit rows and ``E = eta tau``: for ``d <= max(4 s, 10^4)`` 30 steps of ``E = 30``; for wide
+    data, where no column is shared by many rows, few large steps, ``T = clip(n mu / 700, 3, 10)`` and ``E = min(n mu / (2 T), 300)``, since what a model's
     score suffers from the noise is ``2 E T / (n mu)`` and larger steps diverge under the threshold.
     For the squared loss, whose curvature on unit rows is at most 1.01, ``eta < 2 / 1.01`` keeps a
     step a contraction, and T grows until the noise on a prediction is 7 % of the target's range.
@@ -111,7 +112,7 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIght:
         tau = 0.2
         steps = int(np.clip(np.ceil(_NOISE_SHARE * signal / (2 * tau * _CONTRACTION)), 10, 300))
         length = min(_NOISE_SHARE * signal / (2 * steps), tau * _CONTRACTION)
-    elif scale.n_features <= 4 * sparsity:
+    elif _few_columns(scale, sparsity):
         tau, steps, length = 0.25, 30, 30.0
     else:
         tau = 0.25
@@ -124,4 +125,9 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIght:
 def _noiseless(scale: PublicScale, sparsity: int) -> tuple[float, int, float]:
     if scale.loss == "squared":
         return 0.2, 300, 0.2 * _CONTRACTION
-    return 0.25, 200, 30.0 if scale.n_features <= 4 * sparsity else 100.0
+    return 0.25, 200, 30.0 if _few_columns(scale, sparsity) else 100.0
+
+
+def _few_columns(scale: PublicScale, sparsity: int) -> bool:
+    """Whether columns may be shared by many rows, as one-hot ones are: long steps diverge there."""
+    return scale.n_features <= max(4 * sparsity, _WIDE)
