@@ -92,11 +92,12 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIght:
     """Settings chosen from public quantities, as measured best over text and census data.
 
     With unit rows and ``E = eta tau``: for ``d <= max(4 s, 10^4)`` 30 steps of ``E = 30``; for wide
-    data, where no column is shared by many rows, few large steps, ``T = clip(n mu / 700, 3, 10)`` and ``E = min(n mu / (2 T), 300)``, since what a model's
-    score suffers from the noise is ``2 E T / (n mu)`` and larger steps diverge under the threshold.
-    For the squared loss, whose curvature on unit rows is at most 1.01, ``eta < 2 / 1.01`` keeps a
-    step a contraction, and T grows until the noise on a prediction is 7 % of the target's range.
-    Without noise steps cost nothing, so there are many.
+    data, where no column is shared by many rows, few large steps, ``T = clip(n mu / 700, 3, 10)``
+    and ``E = min(n mu / (2 T), 300)``, since what a model's score suffers from the noise is
+    ``2 E T / (n mu)`` and larger steps diverge under the threshold. For the squared loss, whose
+    curvature on unit rows is at most 1.01, ``eta < 2 / 1.01`` keeps a step a contraction, and T
+    grows until the noise on a prediction is 7 % of the target's range. Without noise steps cost
+    nothing, so there are many.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import inspect
 import tomllib
 import typing
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 from typer.models import OptionInfo
@@ -41,16 +41,14 @@ def register(
     """
 
     def command(ctx: typer.Context, **values: Any) -> None:
-        print_wanted = values.pop("print_config")
-        del values["config"]
-        if print_wanted:
+        if values["print_config"]:
             typer.echo(_effective(ctx, values), nl=False)
             return
         gc.freeze()
         gc.enable()
         body(options(**values))
 
-    parameters = [_parameter("ctx", typer.Context), *_fields(options), *_configuration()]
+    parameters = [_parameter("ctx", typer.Context), *_fields(options)]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = body.__doc__
@@ -80,26 +78,6 @@ def _fields(options: type[Any]) -> list[inspect.Parameter]:
     return parameters
 
 
-def _configuration() -> list[inspect.Parameter]:
-    config = typer.Option(
-        "--config",
-        envvar="DPFIT_CONFIG",
-        show_envvar=False,
-        metavar="FILE",
-        is_eager=True,
-        callback=_load_configuration,
-        help="Take defaults for options from this TOML file, from the table named as the command. "
-        "No folder is ever searched for one.",
-    )
-    show = typer.Option(
-        "--print-config", help="Print every option's value and where it came from, then end."
-    )
-    return [
-        _parameter("config", typing.Annotated[str | None, config], None),
-        _parameter("print_config", typing.Annotated[bool, show], False),
-    ]
-
-
 def _load_configuration(ctx: typer.Context, value: str | None) -> str | None:
     if value is None:
         return None
@@ -112,6 +90,29 @@ def _load_configuration(ctx: typer.Context, value: str | None) -> str | None:
         raise UsageError(f"{value}: [{ctx.info_name}] has an unknown key {option}")
     ctx.default_map = defaults
     return value
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ConfigurationOptions:
+    """Where defaults come from."""
+
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            is_eager=True,
+            callback=_load_configuration,
+            help="Take defaults for options from this TOML file, from the table named as the "
+            "command. No folder is ever searched for one.",
+        ),
+    ] = None
+    print_config: Annotated[
+        bool,
+        typer.Option(
+            "--print-config", help="Print every option's value and where it came from, then end."
+        ),
+    ] = False
 
 
 def _section(path: str, command: str) -> dict[str, Any]:
@@ -144,6 +145,8 @@ _SOURCES = {
 def _effective(ctx: typer.Context, values: dict[str, Any]) -> str:
     lines = [f"[{ctx.info_name}]"]
     for name, value in values.items():
+        if name in ("config", "print_config"):
+            continue
         source = ctx.get_parameter_source(name)
         origin = _SOURCES.get(source.name if source else "DEFAULT", "default")
         key = name.replace("_", "-")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -140,15 +141,23 @@ def fit(options: FitOptions) -> None:
     if options.json and options.output == "-" and not options.dry_run:
         raise UsageError("--json and -o - both want standard output")
     inputs = FitInputs.from_options(options)
-    inputs.check_before_reading(dry_run=options.dry_run)
-    if options.seed is not None:
-        streams.warn("--seed makes the noise reproducible: the result is not private")
+    inputs.check_before_reading()
+    _warn_of_no_privacy(options, inputs.ledger.path, streams)
+    if options.ledger is not None and not os.path.exists(options.ledger):
+        streams.inform(f"{options.ledger}: a new ledger, without a cap")
     fitted = inputs.load(streams)
     _report_assumptions(fitted, streams)
     if options.dry_run:
         _show_plan(fitted, inputs, streams, as_json=options.json)
         return
     _run(fitted, inputs, streams, as_json=options.json)
+
+
+def _warn_of_no_privacy(options: FitOptions, ledger: str, streams: Streams) -> None:
+    if options.dry_run or not (options.non_private or options.seed is not None):
+        return
+    why = "--non-private adds no noise" if options.non_private else "--seed repeats the noise"
+    streams.warn(f"{why}: the model is not private, and {ledger} counts as unbounded from now on")
 
 
 def _run(fitted: LinearFit, inputs: FitInputs, streams: Streams, *, as_json: bool) -> None:

@@ -11,12 +11,13 @@ from dpfit.algorithms.outcome import Outcome
 from dpfit.cli import signals
 from dpfit.cli.reading import cpu_count, read_options
 from dpfit.cli.streams import Streams
+from dpfit.cli.targets import check_target
 from dpfit.data.open import expand_inputs
 from dpfit.data.reader import Reader
 from dpfit.data.rows import RowBlock
 from dpfit.data.schema import Schema
 from dpfit.design.grid import RowMap
-from dpfit.errors import UsageError
+from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.atomic import check_writable
 from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.linear_fit import LinearFit
@@ -50,6 +51,8 @@ class FitInputs:
         Whether the model may replace a file.
     ledger : Ledger
         Where the run is charged.
+    other_files : tuple of str
+        Schema and configuration.
     """
 
     request: FitRequest
@@ -58,6 +61,7 @@ class FitInputs:
     model_path: str
     force: bool
     ledger: Ledger
+    other_files: tuple[str, ...]
 
     @classmethod
     def from_options(cls, options: FitOptions) -> FitInputs:
@@ -73,8 +77,6 @@ class FitInputs:
         stem = _stem(options)
         model_path = options.output or f"{stem}.model.json"
         ledger_path = options.ledger or f"{stem}.ledger.json"
-        if model_path != "-" and os.path.realpath(model_path) == os.path.realpath(ledger_path):
-            raise UsageError(f"{model_path}: model and ledger cannot be the same file")
         declared = _declared(options, schema)
         request = _request(options, schema, declared, options.dataset or os.path.basename(stem))
         ledger = Ledger(
@@ -89,15 +91,48 @@ class FitInputs:
             model_path=model_path,
             force=options.force,
             ledger=ledger,
+            other_files=tuple(filter(None, (options.schema, options.config))),
         )
 
-    def check_before_reading(self, *, dry_run: bool) -> None:
-        """Refuse now what would be refused after hours of reading; spends nothing."""
-        if self.model_path != "-" and not dry_run:
-            check_writable(self.model_path, overwrite=self.force)
-        if not dry_run:
-            check_writable(self.ledger.path, overwrite=True)
+    def check_before_reading(self) -> None:
+        """Refuse now what would be refused after hours of reading; spends nothing.
+
+        Raises
+        ------
+        UsageError, StorageError, PrivacyError
+            An output is out of bounds, a fact that ``--strict`` wants is missing, or the cap does
+            not allow the run.
+        """
+        reads = [*self.reader.paths, self.ledger.path, *self.other_files]
+        if self.model_path != "-":
+            check_target(self.model_path, force=self.force, reads=reads, replaces_models_only=True)
+        ledger_reads = [*self.reader.paths, *self.other_files]
+        for path in ledger_reads:
+            if path != "-" and os.path.realpath(path) == os.path.realpath(self.ledger.path):
+                raise UsageError(f"{path}: is read by this run and cannot be its ledger")
+        check_writable(self.ledger.path, overwrite=True)
+        self._check_strict()
         self.ledger.check(charge_ahead(self.request))
+
+    def _check_strict(self) -> None:
+        """Name every missing fact at once, before the data are touched."""
+        if not self.request.strict:
+            return
+        declared, loss = self.request.declared, self.request.loss
+        wanted = [("--n-rows", declared.n_rows is not None)]
+        if self.reader.format == "libsvm" and self.reader.options.hash_bits is None:
+            wanted.append(("--n-features", declared.n_features is not None))
+            wanted.append(("--index-base", declared.index_base is not None))
+        if loss != "squared":
+            wanted.append(("--labels", bool(declared.labels or declared.target_range)))
+        elif declared.target_range is None:
+            wanted.append(("--target-range", False))
+        missing = [option for option, given in wanted if not given]
+        if missing:
+            raise PrivacyError(
+                f"--strict: not declared: {', '.join(missing)}",
+                hint="each is a public fact, given as an option or in a --schema file",
+            )
 
     def load(self, streams: Streams) -> LinearFit:
         """Read the rows and plan the run."""
@@ -241,9 +276,8 @@ def _stem(options: FitOptions) -> str:
 
 
 def _counted(reader: Reader, streams: Streams) -> Iterator[RowBlock]:
-    rows = entries = 0
+    rows = 0
     for block in reader:
         rows += block.n_rows
-        entries += len(block.indices)
         yield block
-    streams.step(f"read {rows} rows with {entries} entries")
+    streams.step(f"read {rows} rows")  # of what was read, only the number of rows is public

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dpfit.cli.command import ConfigurationOptions
 from dpfit.cli.streams import Streams
 from dpfit.errors import UsageError
 from dpfit.privacy.adjacency import Adjacency
@@ -49,16 +50,14 @@ class Missing(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputOptions:
+class OutputOptions(ConfigurationOptions):
     """How a command talks."""
 
     json: Annotated[
         bool, typer.Option("--json", help="Print JSON: one object, or one a row; errors too.")
     ] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False
-    verbose: Annotated[
-        int, typer.Option("--verbose", "-v", count=True, help="Tell the steps; twice: more.")
-    ] = 0
+    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Tell the steps.")] = 0
     progress: Annotated[
         bool | None,
         typer.Option(

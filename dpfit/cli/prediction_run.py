@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from dpfit.cli.metrics import Metrics, metrics_for
 from dpfit.cli.reading import prediction_read_options
-from dpfit.cli.streams import Streams
+from dpfit.cli.targets import check_target
 from dpfit.data.open import expand_inputs
 from dpfit.data.reader import Reader
-from dpfit.errors import UsageError
-from dpfit.files.atomic import check_writable, written_atomically
+from dpfit.errors import DataError, UsageError
+from dpfit.files.atomic import written_atomically
 from dpfit.files.linear_model import LinearModel, read_linear_model
 from dpfit.fitting.prediction import LinearPredictor
 
@@ -37,8 +37,10 @@ def predict_file(options: PredictOptions) -> None:
         raise UsageError("--proba needs a model of two classes; this one predicts a value")
     paths = expand_inputs(options.inputs)
     if options.output is not None and options.output != "-":
-        check_writable(options.output, overwrite=options.force)
+        reads = [*paths, options.model]
+        check_target(options.output, force=options.force, reads=reads, replaces_models_only=False)
     reader = Reader(paths, prediction_read_options(options, model))
+    _check_columns(reader, model)
     predictor = LinearPredictor(model)
     metrics = metrics_for(model, options.inputs[0]) if options.evaluate else None
     with _writer(options) as write:
@@ -48,7 +50,24 @@ def predict_file(options: PredictOptions) -> None:
             if metrics is not None:
                 metrics.add(block.target, margins)
     if metrics is not None:
-        _show(metrics, options.streams())
+        _show(metrics, as_json=options.json)
+
+
+def _check_columns(reader: Reader, model: LinearModel) -> None:
+    """Named columns and numbered ones are not interchangeable."""
+    named = reader.format in ("csv", "tsv")
+    if model.feature_map is not None and reader.format == "libsvm":
+        raise DataError(
+            "its columns have numbers, the model was fitted to columns with names",
+            path=reader.paths[0],
+            hint="give a CSV or Parquet file with the model's columns",
+        )
+    if model.feature_map is None and named:
+        raise DataError(
+            "its columns have names, the model was fitted to numbered columns",
+            path=reader.paths[0],
+            hint="give a LIBSVM file, or Parquet with lists of indices and values",
+        )
 
 
 def _columns(
@@ -141,9 +160,15 @@ def _parquet_writer(stream: object) -> Iterator[Writer]:
         writer.close()
 
 
-def _show(metrics: Metrics, streams: Streams) -> None:
+def _show(metrics: Metrics, *, as_json: bool) -> None:
+    """Asked for, so shown however quiet the run is; on stderr, beside the predictions."""
+    if as_json:
+        named = {name.replace(" ", "_"): value for name, value in metrics.values().items()}
+        values = {"schema_version": 1, "private": False, **named}
+        sys.stderr.write(json.dumps({"evaluation": values}) + "\n")
+        return
     text = ", ".join(f"{name} {value:.6g}" for name, value in metrics.values().items())
-    streams.inform(f"evaluation (computed from the file's labels, not private): {text}")
+    sys.stderr.write(f"dpfit: evaluation (from the file's labels, not private): {text}\n")
 
 
 def _plain(value: object) -> object:

@@ -17,7 +17,7 @@ from dpfit.errors import PrivacyError, StorageError
 from dpfit.files.atomic import write_atomically
 from dpfit.files.lock import locked
 from dpfit.privacy.accountant import compose
-from dpfit.privacy.events import Event
+from dpfit.privacy.events import Event, NonPrivateEvent
 from dpfit.privacy.ledger_document import Cap, Json, LedgerDocument, parse_ledger
 
 _LARGEST_FILE = 1 << 30  # a ledger of a million runs; more is not ours
@@ -149,6 +149,11 @@ def _refuse_beyond_cap(document: LedgerDocument, events: Sequence[Event], path: 
     if cap is None:
         return
     spent = document.cost(cap.adjacency)
+    if any(isinstance(event, NonPrivateEvent) for event in events):
+        raise PrivacyError(
+            f"{path}: has a cap, and a run that is not private cannot be charged to it",
+            hint="give --ledger to keep trials apart",
+        )
     after = (spent + compose(events, cap.adjacency)).epsilon(cap.delta)
     if after > cap.epsilon:
         raise PrivacyError(

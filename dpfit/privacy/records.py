@@ -126,7 +126,7 @@ class RecordCollector:
             base, origin = (0 if lowest == 0 and highest >= 0 else 1), Origin.ASSUMED
         self.index_base = base
         self._add("index_base", base, origin, "--index-base")
-        self._settle_features(layout.n_features or highest + 1 - base)
+        self._settle_features(highest + 1 - base, layout.n_features)
 
     def _settle_rows(self, adjacency: Adjacency) -> None:
         found, said = self._builder.n_rows, self._declared.n_rows
@@ -138,7 +138,16 @@ class RecordCollector:
             )
         self._declare_or_assume("rows", said, found, "--n-rows")
 
-    def _settle_features(self, found: int) -> None:
+    def _settle_features(self, found: int, named: int | None) -> None:
+        if named is not None:
+            # Names, levels and hash width stand outside the records: neighbours share them.
+            if self._declared.n_features not in (None, named):
+                raise DataError(
+                    f"its columns and levels make {named} features, not the declared number",
+                    path=self._source,
+                )
+            self._add("features", named, Origin.DEFAULT, "--n-features")
+            return
         said = self._declared.n_features
         if said is None and found < 1:
             raise DataError("has no column with an entry", path=self._source)

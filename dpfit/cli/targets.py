@@ -1,0 +1,66 @@
+"""Where a command may write: never over what it reads, never over a ledger."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from dpfit.errors import StorageError, UsageError
+from dpfit.files.atomic import check_writable
+
+_LOOK = 64  # the schema stands in the first bytes of a model or ledger
+_MODEL, _LEDGER = b"dpfit-model/", b"dpfit-ledger/"
+
+
+def check_target(
+    path: str, *, force: bool, reads: Iterable[str], replaces_models_only: bool
+) -> None:
+    """Refuse an output that exists, cannot be written, or is something that must not be lost.
+
+    Parameters
+    ----------
+    path : str
+        The output.
+    force : bool
+        Whether an existing file may be replaced.
+    reads : iterable of str
+        Files that the command reads or charges.
+    replaces_models_only : bool
+        Whether ``--force`` may replace nothing but a model.
+
+    Raises
+    ------
+    UsageError
+        The output is one of ``reads``.
+    StorageError
+        The output may not or cannot be written.
+    """
+    for other in reads:
+        if other != "-" and _same_file(path, other):
+            raise UsageError(f"{path}: is a file of this run; choose another output")
+    check_writable(path, overwrite=force)
+    head = _head(path)
+    if not head:
+        return
+    if _LEDGER in head:
+        raise StorageError(f"{path}: is a ledger, which --force does not replace")
+    if replaces_models_only and _MODEL not in head:
+        raise StorageError(f"{path}: is not a model, and --force replaces nothing else")
+
+
+def _same_file(left: str, right: str) -> bool:
+    try:
+        return os.path.samefile(left, right)
+    except OSError:
+        return os.path.realpath(left) == os.path.realpath(right)
+
+
+def _head(path: str) -> bytes:
+    """First bytes of a regular file; empty when there is none."""
+    if not os.path.isfile(path):
+        return b""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(_LOOK)
+    except OSError as error:
+        raise StorageError(f"{path}: exists and cannot be read") from error
