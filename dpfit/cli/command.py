@@ -68,7 +68,7 @@ def _fields(options: type[Any]) -> list[inspect.Parameter]:
     own_first = [name for owner in options.__mro__ for name in inspect.get_annotations(owner)]
     for field in (by_name[name] for name in own_first):
         for extra in typing.get_args(hints[field.name])[1:]:
-            if isinstance(extra, OptionInfo):
+            if isinstance(extra, OptionInfo) and field.name != "print_config":
                 extra.envvar = f"DPFIT_{field.name.upper()}"
                 extra.show_envvar = False
         default = field.default

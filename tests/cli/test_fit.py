@@ -202,6 +202,8 @@ def test_existing_model_is_refused_before_reading(dpfit: Any) -> None:
     assert "tiny.model.json: exists" in outcome.err
     assert "--force" in outcome.err
     assert dpfit.names() == {"tiny.svm", "tiny.model.json"}
+    Path("tiny.model.json").unlink()
+    dpfit.fit()
     dpfit.fit("--force")
     assert dpfit.kinds() == ["reserved", "released"]
 
@@ -260,6 +262,8 @@ def test_no_seed_gives_fresh_noise(dpfit: Any) -> None:
     """Without a seed two runs differ."""
     dpfit.fit()
     first = dpfit.json("tiny.model.json")["coefficients"]
+    Path("tiny.model.json").unlink()
+    dpfit.fit()
     dpfit.fit("--force")
     assert dpfit.json("tiny.model.json")["coefficients"] != first
 

@@ -164,7 +164,7 @@ def test_evaluation(dpfit: Any) -> None:
     outcome = dpfit.here(*args, "--evaluate")
     labels = [line.split()[0] for line in dpfit.read("tiny.svm").decode().splitlines()]
     wrong = sum(int(a) != int(b) for a, b in zip(labels, outcome.out.split(), strict=True))
-    assert outcome.err.startswith("dpfit: evaluation (computed from the file's labels, not private")
+    assert outcome.err.startswith("dpfit: evaluation (from the file's labels, not private")
     assert f"error rate {wrong / 60:.6g}" in outcome.err
     assert outcome.err.count("\n") == 1
 
