@@ -82,7 +82,7 @@ def opendp_top_k(scores: NDArray[np.int64], k: int) -> float:
         import opendp.prelude as dp
 
         dp.enable_features("contrib")
-        space = dp.vector_domain(dp.atom_domain(T=int)), dp.linf_distance(T=int)
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
         measure = dp.zero_concentrated_divergence()
         mechanism = dp.m.make_noisy_top_k(*space, measure, k=k, scale=2.0**SCALE_BITS)
     except (ImportError, AttributeError):

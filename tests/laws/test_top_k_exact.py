@@ -185,12 +185,14 @@ def test_all_lazy_over_many_steps(decided: list[int]) -> None:
 
 @pytest.mark.parametrize("block", [1, 7, 1000, 1 << 14, 1 << 20])
 @pytest.mark.parametrize("k", [1, 40, 2500])
-def test_block_does_not_change_a_choice(block: int, k: int) -> None:
+@pytest.mark.parametrize("band", [2.0**-40, 2.0**-4])
+def test_block_does_not_change_a_choice(block: int, k: int, band: float) -> None:
     """Candidates may be looked at in any portions; early portions never crowd out later ones."""
     scores = np.sort(np.random.default_rng(2).integers(0, 2**42, 3000))
     for ordered in (scores, scores[::-1], scores * 0):
         expected = selector().select(ordered, k, 40, 3)
-        np.testing.assert_array_equal(expected, selector(block=block).select(ordered, k, 40, 3))
+        drawn = selector(block=block, band=band).select(ordered, k, 40, 3)
+        np.testing.assert_array_equal(expected, drawn)
 
 
 def test_only_differences_matter() -> None:

@@ -7,6 +7,7 @@ import pytest
 from mpmath import ctx_mp
 from numpy.typing import NDArray
 
+from dpfit.privacy.mechanisms import certified_log
 from dpfit.privacy.mechanisms.certified_log import log
 from dpfit.privacy.mechanisms.gumbel_keys import UNBOUNDED, certify, enclose
 from dpfit.privacy.mechanisms.top_k import DEFAULT_BAND
@@ -117,6 +118,18 @@ def test_log_encloses(precision: int) -> None:
             exact = MP.log(MP.mpf(numerator) / MP.mpf(2) ** shift) * MP.mpf(2) ** precision
             assert low <= exact <= high
             assert high - low <= 2
+
+
+def test_log_encloses_without_guard_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error bound itself is right: nothing rests on the 32 spare bits hiding it."""
+    monkeypatch.setattr(certified_log, "_GUARD_BITS", 0)
+    rng = np.random.default_rng(9)
+    for precision in (20, 64, 65):
+        for numerator in [1, 2, 3, 5, *rng.integers(1, 2**63, 500).tolist()]:
+            for shift in (0, 1, 62, 64, 600):
+                low, high = log(numerator, shift, precision)
+                exact = MP.log(MP.mpf(numerator) / MP.mpf(2) ** shift) * MP.mpf(2) ** precision
+                assert low <= exact <= high
 
 
 @pytest.mark.parametrize("numerator", [0, -1])

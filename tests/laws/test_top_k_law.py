@@ -24,7 +24,7 @@ LEVEL = 1e-9
 
 @pytest.fixture(
     scope="module",
-    params=[20_000, pytest.param(2_000_000, marks=pytest.mark.slow)],
+    params=[10_000, pytest.param(500_000, marks=pytest.mark.slow)],
 )
 def n_draws(request: pytest.FixtureRequest) -> int:
     size: int = request.param

@@ -41,11 +41,11 @@ def enclose(
 
     With E = -log(1 - V) and g = log E the key's distance from its float value is at most
 
-        band (1 + |g| + 2^-10 deficit / beta + (V + 2^-23) / ((1 - V) E)).
+        band (|g| + 2^-10 deficit / beta + (V + 2^-23) / ((1 - V) E)).
 
     The last term is the derivative of g times the width of V: its cell of 2^-64 and its rounding.
-    With the band 2^-40 this allows log and log1p a relative error of 2^-42, two thousand times
-    what any mathematical library in use makes.
+    It exceeds the band, because E <= V / (1 - V). With the band 2^-40 all this allows log and
+    log1p a relative error of 2^-42, a thousand times what libraries make.
 
     Parameters
     ----------
@@ -78,7 +78,6 @@ def enclose(
     uniform /= rest
     radius = np.abs(high, out=rest)
     radius += uniform
-    radius += 1.0
     deficit = deficits.astype(np.float64)
     deficit *= 2.0**-scale_bits
     high += deficit
