@@ -205,7 +205,7 @@ def test_existing_model_is_refused_before_reading(dpfit: Any) -> None:
     Path("tiny.model.json").unlink()
     dpfit.fit()
     dpfit.fit("--force")
-    assert dpfit.kinds() == ["reserved", "released"]
+    assert dpfit.kinds() == ["reserved", "released"] * 2
 
 
 def test_model_and_ledger_are_two_files(dpfit: Any) -> None:
