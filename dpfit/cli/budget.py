@@ -73,10 +73,7 @@ def budget(options: BudgetCommandOptions) -> None:
 
 
 def _start(options: BudgetCommandOptions, path: str) -> None:
-    asked = Budget.from_request(options.cap_eps, options.cap_delta, None, None)
-    assert asked.epsilon is not None
-    assert asked.delta is not None
-    cap = Cap(asked.epsilon, asked.delta, options.adjacency)
+    cap = _cap(options)
     with signals.uninterrupted():
         waiting = signals.raise_pending
         Ledger(path, lock_timeout=options.lock_timeout, while_waiting=waiting).create(cap)
@@ -86,6 +83,18 @@ def _start(options: BudgetCommandOptions, path: str) -> None:
         options.streams().result(
             f"{path}: cap epsilon {cap.epsilon:g} at delta {cap.delta:g} ({cap.adjacency})"
         )
+
+
+def _cap(options: BudgetCommandOptions) -> Cap:
+    if options.cap_eps is None or options.cap_delta is None:
+        given, other = "--cap-eps", "--cap-delta"
+        if options.cap_eps is None:
+            given, other = other, given
+        raise UsageError(f"{given} needs {other} beside it")
+    asked = Budget.from_request(options.cap_eps, options.cap_delta, None, None, prefix="--cap-")
+    assert asked.epsilon is not None
+    assert asked.delta is not None
+    return Cap(asked.epsilon, asked.delta, options.adjacency)
 
 
 def _add_up(options: BudgetCommandOptions, path: str) -> None:

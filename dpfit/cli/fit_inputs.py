@@ -170,7 +170,7 @@ class FitInputs:
             n_features=plan.facts.integer("features"),
             index_base=fitted.index_base,
             feature_map=None if columns is None else columns.to_json(),
-            label_column=None if columns is None else self.reader.options.label_column,
+            label_column=self.reader.options.label_column,
             hash_bits=self.reader.options.hash_bits if columns is None else None,
             row_map=(str(plan.grid.row_map), plan.grid.row_norm),
             intercept=outcome.intercept * constant,

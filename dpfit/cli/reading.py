@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from dpfit.data.features import FeatureMap
 from dpfit.data.reader import ReadOptions
-from dpfit.data.schema import Schema
+from dpfit.data.schema import ColumnRole, Schema
 from dpfit.errors import DataError
 from dpfit.files.linear_model import LinearModel
-from dpfit.privacy.records import DeclaredFacts
+from dpfit.privacy.records import DeclaredFacts, Label
 
 if TYPE_CHECKING:
     from dpfit.cli.fit import FitOptions
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 def read_options(options: FitOptions, schema: Schema, declared: DeclaredFacts) -> ReadOptions:
     """How ``dpfit fit`` reads its input."""
-    labels = declared.labels
+    columns = dict(schema.columns)
+    if schema.label is not None and schema.label == (options.label or schema.label):
+        columns[schema.label] = ColumnRole("label")
     return ReadOptions(
         format=str(options.format),
         label=options.label or schema.label,
@@ -31,9 +33,10 @@ def read_options(options: FitOptions, schema: Schema, declared: DeclaredFacts) -
         duplicates=str(options.duplicates),
         missing=str(options.missing),
         hash_bits=options.hash_bits,
-        columns=schema.columns,
-        textual_labels=None if labels is None else isinstance(labels[0], str),
-        threads=options.threads or cpu_count(),
+        columns=columns,
+        na=schema.na,
+        labels=_of_one_kind(declared.labels),
+        threads=cpu_count() if options.threads is None else options.threads,
     )
 
 
@@ -43,10 +46,12 @@ def prediction_read_options(options: PredictOptions, model: LinearModel) -> Read
         columns = None if model.feature_map is None else FeatureMap.from_json(model.feature_map)
     except ValueError as error:
         raise DataError(f"its features.columns are {error}", path=options.model) from None
-    textual = None if model.classes is None else isinstance(model.classes[0], str)
+    # Stored, not asked for: a model of a table also reads what has no label column.
+    target = {} if model.label_column is None else {model.label_column: ColumnRole("label")}
+    textual = model.classes is not None and isinstance(model.classes[0], str)
     return ReadOptions(
         format=str(options.format),
-        label=options.label or model.label_column,
+        label=options.label,
         delimiter=options.delimiter,
         header=options.header,
         encoding=options.encoding,
@@ -55,12 +60,25 @@ def prediction_read_options(options: PredictOptions, model: LinearModel) -> Read
         duplicates=str(options.duplicates),
         missing=str(options.missing),
         hash_bits=model.hash_bits,
+        columns=target,
         feature_map=columns,
+        predicting=True,
         target_required=options.evaluate,
         ignore_new_features=options.ignore_new_features,
+        labels=_of_one_kind(model.classes) if options.evaluate else None,
         textual_labels=textual,
-        threads=options.threads or cpu_count(),
+        threads=cpu_count() if options.threads is None else options.threads,
     )
+
+
+def _of_one_kind(
+    labels: tuple[Label, Label] | None,
+) -> tuple[float, ...] | tuple[str, ...] | None:
+    if labels is None:
+        return None
+    if all(isinstance(label, str) for label in labels):
+        return tuple(map(str, labels))
+    return tuple(map(float, labels))
 
 
 def cpu_count() -> int:

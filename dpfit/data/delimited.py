@@ -9,9 +9,17 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
+from numpy.typing import NDArray
 
 from dpfit.data import table_reference
-from dpfit.data.encode import CellFault, coded_text, numeric_labels, sparse_rows, text_labels
+from dpfit.data.encode import (
+    CellFault,
+    check_labels,
+    coded_text,
+    numeric_labels,
+    sparse_rows,
+    text_labels,
+)
 from dpfit.data.numbers import BadNumber, parse_number
 from dpfit.data.pipeline import ordered_map
 from dpfit.data.rows import RowBlock
@@ -91,6 +99,7 @@ class BlockParser:
         self._parse_options = pacsv.ParseOptions(
             delimiter=plan.delimiter.decode(), newlines_in_values=True
         )
+        self._na_numbers = list(_numbers_among(plan.feature_map.na))
         self._names = [str(i) for i in range(plan.n_fields)]
         self._convert_options = self._conversions()
         delimiter = re.escape(plan.delimiter)
@@ -150,6 +159,12 @@ class BlockParser:
         ends = (after == delimiter) | (after == newline) | (after == ord("\r"))
         return bool(starts.all() and ends.all())
 
+    def _may_be_na(self, array: pa.Array) -> bool:
+        """Whether a number equals one that stands for an empty cell, in whatever spelling."""
+        if array.type != pa.float64():
+            return False
+        return bool(np.isin(array.to_numpy(zero_copy_only=False), self._na_numbers).any())
+
     def _conversions(self) -> pacsv.ConvertOptions:
         plan, names = self._plan, self._names
         text = pa.dictionary(pa.int32(), pa.string())
@@ -162,7 +177,7 @@ class BlockParser:
         return pacsv.ConvertOptions(
             column_types=types,
             include_columns=list(types),
-            null_values=[""],
+            null_values=["", *plan.feature_map.na],
             strings_can_be_null=False,
         )
 
@@ -172,13 +187,28 @@ class BlockParser:
         arrays = table.combine_chunks().to_batches()[0].columns
         if any(array.type == pa.float64() and _spells_nan(array) for array in arrays):
             raise CellFault(0, "is NaN")
+        if self._na_numbers and any(map(self._may_be_na, arrays)):
+            raise CellFault(0, "may count as empty")
         columns = arrays[: len(plan.positions)]
         rows = sparse_rows(plan.feature_map, columns, table.num_rows, plan.missing)
         if plan.label is None:
             return RowBlock(*rows, target=None)
         label = arrays[-1]
-        target = text_labels(coded_text(label)) if plan.textual else numeric_labels(label)
+        target: NDArray[np.float64] | NDArray[np.object_]
+        if plan.textual:
+            target = text_labels(coded_text(label, plan.feature_map.na))
+        else:
+            target = numeric_labels(label)
+        check_labels(target, plan.labels)
         return RowBlock(*rows, target=target)
+
+
+def _numbers_among(texts: tuple[str, ...]) -> Iterator[float]:
+    for text in texts:
+        try:
+            yield parse_number(text.encode("utf-8", "surrogatepass"))
+        except BadNumber:
+            continue
 
 
 def _spells_nan(array: pa.Array) -> bool:

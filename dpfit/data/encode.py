@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dpfit.data.advice import Cause
 from dpfit.data.features import FeatureColumn, FeatureMap, hashed_feature
 from dpfit.data.indices import sort_and_merge
 
@@ -23,13 +24,34 @@ class CellFault(Exception):  # noqa: N818 - becomes a DataError once the place i
     row : int
         Row within the encoded columns, from 0.
     message : str
-        Reads on after the column's name.
+        Reads on after the column's name, if there is one.
+    column : str, optional
+        The column's name.
+    cause : Cause, optional
+        What to give advice about.
+    hint : str, optional
+        What to do, where the cause does not tell.
     """
 
-    def __init__(self, row: int, message: str) -> None:
+    def __init__(
+        self,
+        row: int,
+        message: str,
+        cause: Cause | None = None,
+        *,
+        column: str | None = None,
+        hint: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.row = row
         self.message = message
+        self.cause = cause
+        self.column = column
+        self.hint = hint
+
+    def of(self, column: str) -> CellFault:
+        """The same fault, its column named."""
+        return CellFault(self.row, self.message, self.cause, column=column, hint=self.hint)
 
 
 @dataclass(frozen=True)
@@ -40,8 +62,11 @@ class CodedText:
     texts: list[str]
 
 
-def coded_text(array: pa.Array) -> CodedText:
-    """Distinct texts of a string or dictionary array, blanks at their ends removed."""
+def coded_text(array: pa.Array, na: Collection[str] = ()) -> CodedText:
+    """Distinct texts of a string or dictionary array, blanks at their ends removed.
+
+    Texts of ``na`` become empty.
+    """
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
@@ -50,7 +75,7 @@ def coded_text(array: pa.Array) -> CodedText:
     absent = [code for code, text in enumerate(texts) if text is None]
     if absent:
         codes = np.where(np.isin(codes, absent), -1, codes)
-    return CodedText(codes, [text or "" for text in texts])
+    return CodedText(codes, ["" if text is None or text in na else text for text in texts])
 
 
 def numeric_labels(array: pa.Array) -> NDArray[np.float64]:
@@ -74,11 +99,13 @@ def text_features(
         if found is not None:
             feature[code], known[code] = found, True
     blank = np.array([not text for text in cells.texts] + [True])
-    ok = known[cells.codes] | (blank[cells.codes] & (missing == "zero"))
+    allowed = known | np.where(blank, missing == "zero", column.other)
+    ok = allowed[cells.codes]
     if not ok.all():
         row = int(np.argmin(ok))
-        message = "is empty" if blank[cells.codes[row]] else "is none of the declared levels"
-        raise CellFault(row, message)
+        if blank[cells.codes[row]]:
+            raise CellFault(row, "is empty", Cause.MISSING)
+        raise CellFault(row, "has a level that is not declared", Cause.LEVEL)
     return feature[cells.codes], known[cells.codes].astype(np.float64)
 
 
@@ -100,6 +127,19 @@ def text_labels(cells: CodedText) -> NDArray[np.object_]:
     table = np.empty(len(cells.texts), dtype=object)
     table[:] = cells.texts
     return table[cells.codes]
+
+
+def check_labels(
+    target: NDArray[np.float64] | NDArray[np.object_], labels: Sequence[float | str] | None
+) -> None:
+    """Refuse a label outside ``labels``; None allows all."""
+    if labels is None:
+        return
+    known = np.zeros(len(target), dtype=np.bool_)
+    for label in labels:
+        known |= np.asarray(target == label, dtype=np.bool_)
+    if not known.all():
+        raise CellFault(int(np.argmin(known)), "has a label that is not declared", Cause.LABEL)
 
 
 def number_matrix(arrays: Sequence[pa.Array], n_rows: int) -> NDArray[np.float64]:
@@ -129,7 +169,7 @@ def sparse_rows(
     Raises
     ------
     CellFault
-        Its ``args[1]`` is the column's name.
+        With its column's name.
     """
     order = _named_first(feature_map)
     numeric = [i for i in order if feature_map.columns[i].role == "numeric"]
@@ -138,12 +178,15 @@ def sparse_rows(
     is_numeric = [feature_map.columns[i].role == "numeric" for i in order]
     places = np.flatnonzero(np.array(is_numeric, dtype=np.bool_))
     matrix = number_matrix([columns[i] for i in numeric], n_rows)
-    values[:, places] = _settled(matrix, [feature_map.columns[i] for i in numeric], missing)
+    numbers = [feature_map.columns[i] for i in numeric]
+    values[:, places] = _mapped(_settled(matrix, numbers, missing), numbers)
     features[:, places] = [feature_map.columns[i].start for i in numeric]
     for place, i in enumerate(order):
         column = feature_map.columns[i]
         if column.role != "numeric":
-            features[:, place], values[:, place] = _text_column(column, columns[i], missing)
+            features[:, place], values[:, place] = _text_column(
+                column, coded_text(columns[i], feature_map.na), missing
+            )
     used = values != 0
     indptr = np.zeros(n_rows + 1, dtype=np.int64)
     np.cumsum(used.sum(axis=1), out=indptr[1:])
@@ -164,24 +207,31 @@ def _settled(
     bad = ~finite & ~empty if missing == "zero" else ~finite
     if bad.any():
         row, at = map(int, np.argwhere(bad)[0])
-        message = "is empty or NaN" if empty[row, at] else "is infinite"
-        raise _named_fault(row, message, columns[at])
+        name = columns[at].name
+        if empty[row, at]:
+            raise CellFault(row, "is empty or NaN", Cause.MISSING, column=name)
+        raise CellFault(row, "is infinite", column=name)
     return np.where(empty, 0.0, matrix)
 
 
+def _mapped(matrix: NDArray[np.float64], columns: Sequence[FeatureColumn]) -> NDArray[np.float64]:
+    """Columns with a range clipped to it and mapped to [0, 1]; see `FeatureColumn.mapped`."""
+    ranged = [i for i, column in enumerate(columns) if column.range is not None]
+    if not ranged:
+        return matrix
+    low, high = np.array([columns[i].range for i in ranged]).T
+    matrix = matrix.copy()
+    matrix[:, ranged] = (np.minimum(np.maximum(matrix[:, ranged], low), high) - low) / (high - low)
+    return matrix
+
+
 def _text_column(
-    column: FeatureColumn, array: pa.Array, missing: str
+    column: FeatureColumn, cells: CodedText, missing: str
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     try:
-        return text_features(column, coded_text(array), missing)
+        return text_features(column, cells, missing)
     except CellFault as fault:
-        raise _named_fault(fault.row, fault.message, column) from None
-
-
-def _named_fault(row: int, message: str, column: FeatureColumn) -> CellFault:
-    fault = CellFault(row, message)
-    fault.args = (message, column.name)
-    return fault
+        raise fault.of(column.name) from None
 
 
 def _named_first(feature_map: FeatureMap) -> list[int]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dpfit.data.indices import MAX_INDEX
+from dpfit.data.indices import MAX_HASH_BITS, MAX_INDEX
 from dpfit.data.schema import ColumnRole, one_line
 from dpfit.errors import DataError, UsageError
 
@@ -28,6 +29,10 @@ class FeatureColumn:
         Its first feature; of a hashed column the start of the shared block.
     width : int
         Number of features: 1, the number of levels, or ``2**hash_bits``.
+    other : bool
+        Whether other levels give no feature instead of an error.
+    range : tuple of float, optional
+        Ends between which a number is clipped and which are then mapped to 0 and 1.
     """
 
     name: str
@@ -35,6 +40,16 @@ class FeatureColumn:
     levels: tuple[str, ...]
     start: int
     width: int
+    other: bool = False
+    range: tuple[float, float] | None = None
+
+    def mapped(self, value: float) -> float:
+        """A number of the column as its feature's value, by the column's range."""
+        if self.range is None:
+            return value
+        low, high = self.range
+        # The same operations as `dpfit.data.encode` does on arrays, so the same bits.
+        return (min(max(value, low), high) - low) / (high - low)
 
 
 @dataclass(frozen=True)
@@ -48,11 +63,14 @@ class FeatureMap:
         Size of the shared hashed block; None if no column is hashed.
     ignored : tuple of str
         Columns that carried no feature at training: ignored ones and the label.
+    na : tuple of str
+        Texts of cells that count as empty.
     """
 
     columns: tuple[FeatureColumn, ...]
     hash_bits: int | None = None
     ignored: tuple[str, ...] = ()
+    na: tuple[str, ...] = ()
 
     @classmethod
     def build(
@@ -61,6 +79,7 @@ class FeatureMap:
         roles: Mapping[str, ColumnRole],
         label: str | None,
         hash_bits: int | None,
+        na: tuple[str, ...] = (),
     ) -> FeatureMap:
         """Map the columns ``names`` of a table, in order.
 
@@ -73,17 +92,17 @@ class FeatureMap:
         absent = [name for name in roles if name not in names and roles[name].role != "label"]
         if absent:
             raise UsageError(f"roles are given for columns that are not there: {_listed(absent)}")
-        chosen: list[tuple[str, str, tuple[str, ...]]] = []
+        chosen: list[tuple[str, ColumnRole]] = []
         ignored: list[str] = []
         for name in names:
             role = ColumnRole("label") if name == label else roles.get(name, ColumnRole())
             if role.role in ("ignore", "label"):
                 ignored.append(name)
             else:
-                chosen.append((name, *_settled(name, role, hash_bits)))
+                chosen.append((name, _settled(name, role, hash_bits)))
         if not chosen:
             raise UsageError("no column is left to be a feature")
-        return cls(*_placed(chosen, hash_bits), tuple(ignored))
+        return cls(*_placed(chosen, hash_bits), tuple(ignored), na)
 
     @property
     def n_features(self) -> int:
@@ -105,26 +124,50 @@ class FeatureMap:
                 names.extend(f"{column.name}={level}" for level in column.levels)
         return names
 
-    def match(self, present: Sequence[str], *, path: str, ignore_new: bool = False) -> list[int]:
+    @cached_property
+    def na_bytes(self) -> frozenset[bytes]:
+        """`na` as a text file holds it."""
+        return frozenset(text.encode("utf-8", "surrogatepass") for text in self.na)
+
+    @cached_property
+    def known(self) -> set[str]:
+        """Names of all columns that the map has seen, the ignored ones included."""
+        return {column.name for column in self.columns} | set(self.ignored)
+
+    def match(
+        self,
+        present: Sequence[str],
+        *,
+        path: str,
+        ignore_new: bool = False,
+        absent_hint: str | None = None,
+    ) -> list[int]:
         """Positions of the map's columns in a table with the columns ``present``.
+
+        Parameters
+        ----------
+        present : sequence of str
+        path : str
+            The table's name for errors.
+        ignore_new : bool
+            Whether other columns may be there.
+        absent_hint : str, optional
+            What to do if not one column of the map is there.
 
         Raises
         ------
         DataError
-            Lists every missing and every extra column.
+            Lists every missing column and counts the extra ones, whose names stay unsaid: without a
+            header they are the cells of a record.
         """
         position = {name: i for i, name in enumerate(present)}
-        wanted = {column.name for column in self.columns}
         missing = [column.name for column in self.columns if column.name not in position]
         if len(missing) == len(self.columns):
-            # Do not list the names found: without a header they are the cells of a record.
-            raise DataError(
-                "none of the expected columns is there", path=path, hint="see --no-header"
-            )
-        extra = [name for name in present if name not in wanted and name not in self.ignored]
+            raise DataError("none of the expected columns is there", path=path, hint=absent_hint)
+        n_extra = sum(name not in self.known for name in position)
         problems = [f"missing columns: {_listed(missing)}"] if missing else []
-        if extra and not ignore_new:
-            problems.append(f"extra columns: {_listed(extra)}")
+        if n_extra and not ignore_new:
+            problems.append("1 extra column" if n_extra == 1 else f"{n_extra} extra columns")
         if problems:
             raise DataError(
                 "; ".join(problems),
@@ -138,10 +181,18 @@ class FeatureMap:
         columns = []
         for column in self.columns:
             entry: dict[str, Any] = {"name": column.name, "role": column.role}
+            if column.role == "numeric" and column.range is not None:
+                entry["range"] = list(column.range)
             if column.role == "categorical":
                 entry["levels"] = list(column.levels)
+                entry["other"] = column.other
             columns.append(entry)
-        return {"columns": columns, "hash_bits": self.hash_bits, "ignored": list(self.ignored)}
+        return {
+            "columns": columns,
+            "hash_bits": self.hash_bits,
+            "ignored": list(self.ignored),
+            "na": list(self.na),
+        }
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> FeatureMap:
@@ -154,53 +205,87 @@ class FeatureMap:
         """
         try:
             bits = document["hash_bits"]
-            chosen = [
-                (str(entry["name"]), str(entry["role"]), tuple(map(str, entry.get("levels", ()))))
-                for entry in document["columns"]
-            ]
-            if any(role not in ("numeric", "categorical", "hashed") for _, role, _ in chosen):
+            chosen = [_read_column(entry) for entry in document["columns"]]
+            names = [name for name, _ in chosen]
+            if not names or len(set(names)) < len(names):
                 raise ValueError
-            return cls(*_placed(chosen, bits), tuple(map(str, document["ignored"])))
-        except (KeyError, TypeError, AttributeError, ValueError, UsageError):
+            if bits is not None and not (type(bits) is int and 1 <= bits <= MAX_HASH_BITS):
+                raise ValueError
+            if (bits is not None) != any(role.role == "hashed" for _, role in chosen):
+                raise ValueError
+            ignored, na = _read_texts(document["ignored"]), _read_texts(document["na"])
+            return cls(*_placed(chosen, bits), ignored, na)
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError, UsageError):
             raise ValueError("not a feature map") from None
 
 
-def _settled(name: str, role: ColumnRole, hash_bits: int | None) -> tuple[str, tuple[str, ...]]:
-    if role.role == "categorical" and role.levels is not None:
-        return "categorical", role.levels
-    if role.role == "numeric":
-        return "numeric", ()
+def _read_texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise ValueError
+    return tuple(value)
+
+
+def _read_column(entry: Any) -> tuple[str, ColumnRole]:
+    """Name and role of one column of a stored map."""
+    name, role = entry["name"], entry["role"]
+    if not isinstance(name, str):
+        raise ValueError
+    keys = {"numeric": {"range"} & set(entry), "categorical": {"levels", "other"}, "hashed": set()}
+    if set(entry) != {"name", "role"} | keys[role]:
+        raise ValueError
+    if role == "categorical":
+        levels = _read_texts(entry["levels"])
+        if type(entry["other"]) is not bool or len(set(levels)) < len(levels) or not levels:
+            raise ValueError
+        return name, ColumnRole(role, levels, entry["other"])
+    if "range" not in entry:
+        return name, ColumnRole(role)
+    low, high = entry["range"]
+    if not all(type(end) in (int, float) for end in (low, high)):
+        raise ValueError
+    if not (low < high and math.isfinite(float(high) - float(low))):
+        raise ValueError
+    return name, ColumnRole(role, range=(float(low), float(high)))
+
+
+def _settled(name: str, role: ColumnRole, hash_bits: int | None) -> ColumnRole:
+    """The role a feature column really gets: a categorical one without levels is hashed."""
+    if role.role == "numeric" or (role.role == "categorical" and role.levels is not None):
+        return role
     if hash_bits is None:
-        missing = "levels" if role.role == "categorical" else "a hash size"
-        raise UsageError(
-            f"column '{one_line(name)}' is {role.role} but has no {missing.removeprefix('a ')}",
-            hint="declare its levels in the schema file, or hash it with --hash-bits",
-        )
-    return "hashed", ()
+        hint = "give --hash-bits B, for instance 10"
+        missing = "hash size"
+        if role.role == "categorical":
+            hint += ", or declare its levels in the --schema file"
+            missing = "levels"
+        message = f"column '{one_line(name)}' is {role.role} but has no {missing}"
+        raise UsageError(message, hint=hint)
+    return ColumnRole("hashed")
 
 
 def _placed(
-    chosen: Sequence[tuple[str, str, tuple[str, ...]]], hash_bits: int | None
+    chosen: Sequence[tuple[str, ColumnRole]], hash_bits: int | None
 ) -> tuple[tuple[FeatureColumn, ...], int | None]:
     """Give each column its features; the hashed block starts after the last named one."""
-    n_named = sum(_named_width(role, levels) for _, role, levels in chosen)
-    hashed = any(role == "hashed" for _, role, _ in chosen)
+    n_named = sum(_named_width(role) for _, role in chosen)
+    hashed = any(role.role == "hashed" for _, role in chosen)
     if n_named + ((1 << (hash_bits or 0)) if hashed else 0) > MAX_INDEX:
         raise UsageError("the table has too many features")
     columns: list[FeatureColumn] = []
     start = 0
-    for name, role, levels in chosen:
-        width = _named_width(role, levels)
-        if role == "hashed":
-            columns.append(FeatureColumn(name, role, (), n_named, 1 << (hash_bits or 0)))
+    for name, role in chosen:
+        width = _named_width(role)
+        if role.role == "hashed":
+            columns.append(FeatureColumn(name, "hashed", (), n_named, 1 << (hash_bits or 0)))
         else:
-            columns.append(FeatureColumn(name, role, levels, start, width))
+            levels, other, ends = role.levels or (), role.other, role.range
+            columns.append(FeatureColumn(name, role.role, levels, start, width, other, ends))
         start += width
     return tuple(columns), hash_bits if hashed else None
 
 
-def _named_width(role: str, levels: tuple[str, ...]) -> int:
-    return {"numeric": 1, "categorical": len(levels), "hashed": 0}[role]
+def _named_width(role: ColumnRole) -> int:
+    return {"numeric": 1, "categorical": len(role.levels or ()), "hashed": 0}[role.role]
 
 
 def hashed_feature(name: str, value: str, bits: int) -> int:

@@ -13,6 +13,8 @@ MAX_INDEX = 2**31 - 2
 MAX_HASHED_INDEX = 2**63 - 1
 MAX_HASH_BITS = 30
 
+_CORRECT_WIDTH = "correct --n-features, or see --index-base"
+
 
 Indices = NDArray[np.integer[Any]]
 Rows = tuple[NDArray[np.int64], Indices, NDArray[np.float64]]
@@ -47,6 +49,8 @@ class IndexRules:
         Fold indices into ``2**hash_bits`` columns; the resulting indices count from 0.
     ignore_new : bool
         Drop entries beyond ``n_features`` instead of refusing them.
+    predicting : bool
+        Whether ``n_features`` is a model's, not what the user declared.
     """
 
     base: int | None = None
@@ -54,6 +58,7 @@ class IndexRules:
     duplicates: str = "error"
     hash_bits: int | None = None
     ignore_new: bool = False
+    predicting: bool = False
 
     @property
     def last(self) -> int | None:
@@ -88,17 +93,20 @@ def checked_index(index: int, rules: IndexRules) -> int | None:
     if index < 0:
         raise LineFault("a column index is negative")
     if index == 0 and rules.base == 1:
-        raise LineFault("a column index is 0, but indices count from 1", "see --index-base")
+        hint = None if rules.predicting else "see --index-base"
+        raise LineFault("a column index is 0, but indices count from 1", hint)
     if rules.last is not None and index > rules.last:
         if rules.ignore_new:
             return None
-        raise LineFault(
-            "a column index is beyond the declared number of features",
-            "see --ignore-new-features and --index-base",
-        )
+        if rules.predicting:
+            message, hint = "the model's features", "--ignore-new-features"
+        else:
+            message, hint = "the declared number of features", _CORRECT_WIDTH
+        raise LineFault(f"a column index is beyond {message}", hint)
     if index > rules.ceiling:
         bound = "2^31 - 2" if rules.hash_bits is None else "2^63 - 1"
-        raise LineFault(f"a column index is over {bound}", "fold large indices with --hash-bits")
+        fold_hint = None if rules.predicting else "fold large indices with --hash-bits"
+        raise LineFault(f"a column index is over {bound}", fold_hint)
     return index
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import chain
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, cast
 
 from dpfit.data.csv_records import Record, records
 from dpfit.data.delimited import LabelKind, delimiter_of, read_delimited
 from dpfit.data.features import FeatureMap
 from dpfit.data.libsvm import LabelPresence, read_libsvm
-from dpfit.data.numbers import BadNumber, parse_number
+from dpfit.data.numbers import is_numeric
 from dpfit.data.open import open_binary
 from dpfit.data.options import ReadOptions
 from dpfit.data.rows import RowBlock
@@ -19,7 +19,7 @@ from dpfit.data.table_columns import TableColumns
 from dpfit.data.table_reference import TablePlan
 from dpfit.data.text_blocks import TextBlock, merged, text_blocks
 from dpfit.data.transcode import as_utf8
-from dpfit.errors import DataError
+from dpfit.errors import DataError, UsageError
 
 _PARQUET_MAGIC = b"PAR1"
 _BYTES_PER_COLUMN = 1500
@@ -61,6 +61,7 @@ class LibsvmInput:
     feature_map = None
 
     def __init__(self, options: ReadOptions) -> None:
+        _refuse_table_options(options)
         self._options = options
         self._labels = LabelPresence(options.target_required)
 
@@ -68,7 +69,24 @@ class LibsvmInput:
         stream = open_binary(path, stdin)
         rules, threads = self._options.index_rules, self._options.threads
         blocks = _text_of(text_blocks(stream, path), path)
-        return _closing(stream, read_libsvm(blocks, path, rules, self._labels, threads))
+        labels = cast("tuple[float, ...] | None", self._options.labels)
+        return _closing(stream, read_libsvm(blocks, path, rules, self._labels, threads, labels))
+
+
+def _refuse_table_options(options: ReadOptions) -> None:
+    """Nothing that speaks of named columns or texts may be declared for a LIBSVM file."""
+    if options.label is not None:
+        raise UsageError(
+            "--label names a column of a table; a LIBSVM line begins with its label",
+            hint="leave it out, or see --format",
+        )
+    if not options.predicting and (options.columns or options.na):
+        raise UsageError(
+            "the schema speaks of named columns and texts, which a LIBSVM file does not have",
+            hint="leave 'columns' and 'na' out of it, or see --format",
+        )
+    if options.textual:
+        raise UsageError("the labels of a LIBSVM file are numbers, not texts", hint="see --labels")
 
 
 class DelimitedInput:
@@ -84,8 +102,8 @@ class DelimitedInput:
     def __init__(self, options: ReadOptions, kind: str) -> None:
         self._options = options
         self._delimiter = delimiter_of(kind, options.delimiter)
-        self._columns = TableColumns(options)
-        self._labels = LabelKind(options.textual_labels)
+        self._columns = TableColumns(options, self._delimiter)
+        self._labels = LabelKind(options.textual)
 
     @property
     def feature_map(self) -> FeatureMap | None:
@@ -127,6 +145,9 @@ class DelimitedInput:
             label=matched.label,
             textual=bool(self._labels.textual),
             missing=self._options.missing,
+            labels=self._options.labels,
+            named=self._options.header,
+            predicting=self._options.predicting,
         )
         # pyarrow works per column and block: a block of a wide table must hold many rows.
         size = min(_WIDE_BLOCK_BYTES, len(names) * _BYTES_PER_COLUMN)
@@ -146,7 +167,36 @@ class DelimitedInput:
     def _names(self, first: Record, path: str) -> list[str]:
         if not self._options.header:
             return [f"c{i + 1}" for i in range(len(first.fields))]
-        return _header_names(first, path)
+        names = _header_names(first, path)
+        self._refuse_numbers(names, path, first.line)
+        return names
+
+    def _refuse_numbers(self, names: list[str], path: str, line: int) -> None:
+        """A number among the names means that the first record is none of names, but of data."""
+        declared = self._columns.declared_names
+        numbers = [
+            i for i, name in enumerate(names, 1) if is_numeric(name) and name not in declared
+        ]
+        if not numbers:
+            return
+        many = len(numbers) > 1
+        what = (
+            f"names of columns {_listed(numbers)} are numbers"
+            if many
+            else (f"name of column {numbers[0]} is a number")
+        )
+        ways = "see --no-header" if self._options.predicting else _HEADER_WAYS
+        raise DataError(f"the {what}: is this a record?", path=path, line=line, hint=ways)
+
+
+_HEADER_WAYS = "--no-header, or declare the columns in --schema"
+
+
+def _listed(numbers: list[int]) -> str:
+    """``1, 2 and 3``, cut after a few."""
+    if len(numbers) > 6:
+        return ", ".join(map(str, numbers[:5])) + f" and {len(numbers) - 5} more"
+    return ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"
 
 
 def _header_names(first: Record, path: str) -> list[str]:
@@ -165,19 +215,7 @@ def _header_names(first: Record, path: str) -> list[str]:
             message = f"columns {seen[name]} and {number} have the same name"
             raise DataError(message, path=path, line=first.line, hint="see --no-header")
         seen[name] = number
-    if all(map(_is_number, names)):
-        raise DataError(
-            "the header consists of numbers", path=path, line=first.line, hint="see --no-header"
-        )
     return names
-
-
-def _is_number(text: str) -> bool:
-    try:
-        parse_number(text.encode("utf-8"))
-    except BadNumber:
-        return False
-    return True
 
 
 def make_input(kind: str, options: ReadOptions) -> Input:

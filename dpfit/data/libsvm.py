@@ -17,7 +17,9 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from dpfit.data import libsvm_reference
+from dpfit.data.encode import CellFault, check_labels
 from dpfit.data.indices import IndexRules, Indices, NotCanonical, canonical
+from dpfit.data.libsvm_reference import Labels
 from dpfit.data.pipeline import ordered_map
 from dpfit.data.rows import RowBlock
 from dpfit.data.text_blocks import TextBlock, newlines
@@ -38,8 +40,9 @@ def read_libsvm(
     blocks: Iterator[TextBlock],
     path: str,
     rules: IndexRules,
-    labels: LabelPresence,
+    presence: LabelPresence,
     threads: int = 1,
+    labels: Labels = None,
 ) -> Iterator[RowBlock]:
     """Yield the row blocks of one LIBSVM file.
 
@@ -49,16 +52,18 @@ def read_libsvm(
     path : str
         The file's name for errors.
     rules : IndexRules
-    labels : LabelPresence
+    presence : LabelPresence
         Whether records have labels; shared by the files of one input.
     threads : int
         Blocks parsed at a time; the result does not depend on it.
+    labels : tuple of float, optional
+        The labels that may occur; None allows all.
     """
 
     def parse(block: TextBlock) -> RowBlock:
-        return parse_block(block, path, rules, labels.settled)
+        return parse_block(block, path, rules, presence.settled, labels)
 
-    yield from ordered_map(parse, labels.watch(blocks), threads)
+    yield from ordered_map(parse, presence.watch(blocks), threads)
 
 
 class LabelPresence:
@@ -96,10 +101,23 @@ def _first_answer(data: bytes) -> bool | None:
     return None
 
 
-def parse_block(block: TextBlock, path: str, rules: IndexRules, labelled: bool) -> RowBlock:
+def parse_block(
+    block: TextBlock, path: str, rules: IndexRules, labelled: bool, labels: Labels = None
+) -> RowBlock:
     """Parse one block, fast if possible; see `libsvm_reference.parse_block` for the contract."""
     rows = parse_fast(block.data, block.n_lines, rules, labelled)
-    return rows or libsvm_reference.parse_block(block, path, rules, labelled)
+    if rows is not None and _all_known(rows, labels):
+        return rows
+    return libsvm_reference.parse_block(block, path, rules, labelled, labels)
+
+
+def _all_known(rows: RowBlock, labels: Labels) -> bool:
+    try:
+        if rows.target is not None:
+            check_labels(rows.target, labels)
+    except CellFault:
+        return False
+    return True
 
 
 def parse_fast(data: bytes, n_lines: int, rules: IndexRules, labelled: bool) -> RowBlock | None:

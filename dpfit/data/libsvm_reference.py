@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
+from dpfit.data.advice import Cause, advice, unknown_label
 from dpfit.data.indices import IndexRules, LineFault, checked_index, fold, store_entry
 from dpfit.data.numbers import BadNumber, parse_number
 from dpfit.data.rows import RowBlock
@@ -19,6 +21,8 @@ from dpfit.errors import DataError
 
 _DIGITS = re.compile(rb"[0-9]+\Z")
 _MAX_QID = 2**64 - 1
+
+Labels: TypeAlias = tuple[float, ...] | None
 
 
 @dataclass
@@ -55,7 +59,9 @@ def has_label(line: bytes) -> bool | None:
     return None if not tokens else b":" not in tokens[0]
 
 
-def parse_block(block: TextBlock, path: str, rules: IndexRules, labelled: bool) -> RowBlock:
+def parse_block(
+    block: TextBlock, path: str, rules: IndexRules, labelled: bool, labels: Labels = None
+) -> RowBlock:
     """Parse a block line by line.
 
     Parameters
@@ -66,6 +72,8 @@ def parse_block(block: TextBlock, path: str, rules: IndexRules, labelled: bool) 
     rules : IndexRules
     labelled : bool
         Whether every record must have a label; otherwise none may.
+    labels : tuple of float, optional
+        The labels that may occur; None allows all.
 
     Raises
     ------
@@ -77,11 +85,18 @@ def parse_block(block: TextBlock, path: str, rules: IndexRules, labelled: bool) 
     for number, line in enumerate(lines, start=block.first_line):
         try:
             record = parse_line(line, rules, labelled)
+            if record is not None and labels is not None and record[0] not in labels:
+                raise _unknown_label(rules)
         except LineFault as fault:
             raise DataError(fault.message, path=path, line=number, hint=fault.hint) from None
         if record is not None:
             records.add(*record)
     return records.block(labelled)
+
+
+def _unknown_label(rules: IndexRules) -> LineFault:
+    message = unknown_label(predicting=rules.predicting)
+    return LineFault(f"the label {message}", advice(Cause.LABEL, "", predicting=rules.predicting))
 
 
 def parse_line(

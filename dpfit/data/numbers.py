@@ -6,12 +6,27 @@ import math
 import re
 
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+_LIKE_A_NUMBER = re.compile(
+    r"[+-]?(?:[0-9][0-9_' ]*(?:[.,][0-9_]*)*|[.,][0-9_]+)(?:e[+-]?[0-9]+)?%?\Z"
+    r"|[+-]?0x[0-9a-f.]+(?:p[+-]?[0-9]+)?\Z|[+-]?(?:nan|inf|infinity)\Z",
+    re.IGNORECASE,
+)
 _HEXADECIMAL = re.compile(rb"[+-]?0[xX]")
 _NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|infinity)\Z", re.IGNORECASE)
 
 
 class BadNumber(ValueError):  # noqa: N818 - a cause to be put into a DataError
-    """Why a text is no number; reads on after 'the label ...' or 'a value ...'."""
+    """Why a text is no number; reads on after 'the label ...' or 'a value ...'.
+
+    Attributes
+    ----------
+    is_text : bool
+        Whether it was no attempt at a number at all.
+    """
+
+    @property
+    def is_text(self) -> bool:
+        return str(self) == _TEXT
 
 
 def parse_number(text: bytes) -> float:
@@ -27,6 +42,11 @@ def parse_number(text: bytes) -> float:
     raise BadNumber(_cause(text))
 
 
+def is_numeric(text: str) -> bool:
+    """Whether a text looks like a number in any usual spelling, NaN and decimal commas included."""
+    return bool(_LIKE_A_NUMBER.match(text))
+
+
 def _cause(text: bytes) -> str:
     if not text:
         return "is empty"
@@ -36,4 +56,7 @@ def _cause(text: bytes) -> str:
         return "is a hexadecimal number, not a decimal one"
     if b"_" in text:
         return "has an underscore inside a number"
-    return "is not a number"
+    return _TEXT
+
+
+_TEXT = "is not a number"

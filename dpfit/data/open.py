@@ -46,7 +46,7 @@ def expand_inputs(operands: Sequence[str]) -> list[str]:
     Raises
     ------
     UsageError
-        No operand, or ``-`` beside others.
+        No operand, ``-`` beside others, or a file that is named twice.
     StorageError
         A file does not exist or a directory cannot be listed.
     DataError
@@ -60,16 +60,23 @@ def expand_inputs(operands: Sequence[str]) -> list[str]:
         return [STDIN]
     paths: list[str] = []
     for operand in operands:
-        paths.extend(_parts_of(operand) if os.path.isdir(operand) else [_existing(operand)])
+        paths.extend(_parts_of(operand) if os.path.isdir(operand) else [operand])
+    # A record that is read twice would count twice, under any of its file's names.
+    names: dict[tuple[int, int], str] = {}
+    for path in paths:
+        first = names.setdefault(_identity(path), path)
+        if first is not path:
+            same = "" if first == path else f", as {first}"
+            raise UsageError(f"{path}: is named twice{same}")
     return paths
 
 
-def _existing(path: str) -> str:
+def _identity(path: str) -> tuple[int, int]:
     try:
-        os.stat(path)
+        found = os.stat(path)
     except (OSError, ValueError) as error:
         raise StorageError(f"{path}: {_reason(error)}") from None
-    return path
+    return found.st_dev, found.st_ino
 
 
 def _parts_of(directory: str) -> list[str]:
@@ -97,7 +104,9 @@ def _reason(error: Exception) -> str:
 
 
 def open_binary(path: str, stdin: BinaryIO | None = None) -> BinaryIO:
-    """Open one input for reading, decompressed if its first bytes say so.
+    """Open one input for reading, decompressed if name and first bytes say so.
+
+    Only what has no name, standard input or a pipe, goes by its first bytes alone.
 
     Parameters
     ----------
@@ -119,6 +128,15 @@ def open_binary(path: str, stdin: BinaryIO | None = None) -> BinaryIO:
     if head and named is not None and named != compression:
         raw.close()
         raise DataError(f"the name says {named} but the content is not {named} data", path=path)
+    # What is no regular file, such as a pipe, has no name that could tell.
+    if compression is not None and named is None and os.path.isfile(path):
+        raw.close()
+        suffix = next(suffix for suffix, name in SUFFIXES.items() if name == compression)
+        raise DataError(
+            f"the content is {compression} data, which the name does not say",
+            path=path,
+            hint=f"rename it to end in {suffix}, or decompress it",
+        )
     joined = PrefixedStream(head, raw, owned=path != STDIN)
     return cast(BinaryIO, CheckedStream(cast(BinaryIO, joined), path, compression))
 

@@ -40,14 +40,20 @@ class ReadOptions:
         Fold sparse indices, or hash text columns, into ``2**hash_bits`` features.
     columns : mapping of str to ColumnRole
         Roles of table columns; numeric if not named.
+    na : tuple of str
+        Texts of table cells that count as empty; a feature map brings its own.
     feature_map : FeatureMap, optional
         That of the model, at prediction: columns are matched by name.
+    predicting : bool
+        Whether a model rules the columns: ``feature_map``, or numbered ones if that is None.
     target_required : bool
-        False lets an input have no labels at all.
+        False lets an input have no labels at all; the label column of a table is then not read.
     ignore_new_features : bool
         Drop what is beyond ``n_features`` or not in ``feature_map``.
+    labels : tuple, optional
+        The labels that may occur, all text or all numbers; None allows all.
     textual_labels : bool, optional
-        Whether labels of a table are text; None if not declared.
+        Whether labels of a table are text; None if ``labels`` tells, or nobody.
     threads : int
         The rows do not depend on it.
     """
@@ -63,9 +69,12 @@ class ReadOptions:
     missing: str = "error"
     hash_bits: int | None = None
     columns: Mapping[str, ColumnRole] = field(default_factory=dict)
+    na: tuple[str, ...] = ()
     feature_map: FeatureMap | None = None
+    predicting: bool = False
     target_required: bool = True
     ignore_new_features: bool = False
+    labels: tuple[float, ...] | tuple[str, ...] | None = None
     textual_labels: bool | None = None
     threads: int = 1
 
@@ -77,6 +86,13 @@ class ReadOptions:
         _within("--hash-bits", self.hash_bits, 1, MAX_HASH_BITS)
         _within("--threads", self.threads, 1, 4096)
         is_utf8(self.encoding)
+
+    @property
+    def textual(self) -> bool | None:
+        """Whether labels are text, by declaration; None if nothing is declared."""
+        if self.textual_labels is None and self.labels:
+            return isinstance(self.labels[0], str)
+        return self.textual_labels
 
     @property
     def label_column(self) -> str | None:
@@ -103,6 +119,7 @@ class ReadOptions:
             duplicates=self.duplicates,
             hash_bits=self.hash_bits,
             ignore_new=self.ignore_new_features,
+            predicting=self.predicting,
         )
 
 

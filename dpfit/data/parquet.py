@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,15 @@ import pyarrow.compute as pac
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dpfit.data.encode import CellFault, coded_text, numeric_labels, sparse_rows, text_labels
+from dpfit.data.advice import advice
+from dpfit.data.encode import (
+    CellFault,
+    check_labels,
+    coded_text,
+    numeric_labels,
+    sparse_rows,
+    text_labels,
+)
 from dpfit.data.features import FeatureMap
 from dpfit.data.indices import (
     IndexRules,
@@ -24,6 +32,7 @@ from dpfit.data.indices import (
 )
 from dpfit.data.parquet_columns import SparseLayout, as_float64, as_text, without_nulls
 from dpfit.data.rows import RowBlock
+from dpfit.data.schema import one_line
 from dpfit.errors import DataError
 
 _CELLS_PER_BATCH = 1 << 20
@@ -46,6 +55,10 @@ class ParquetPlan:
         Whether labels are text.
     missing : str
         ``error`` or ``zero``.
+    labels : tuple, optional
+        The labels that may occur, of the kind that ``textual`` says.
+    predicting : bool
+        Whether a model rules the columns.
     """
 
     features: FeatureMap | SparseLayout
@@ -53,6 +66,8 @@ class ParquetPlan:
     label: str | None
     textual: bool
     missing: str
+    labels: tuple[float, ...] | tuple[str, ...] | None = None
+    predicting: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -94,8 +109,7 @@ def read_parquet(
         try:
             block = make(batch, plan)
         except CellFault as fault:
-            message = f"{fault.message} (row {first_row + fault.row})"
-            raise DataError(message, path=path, hint=_hint(fault)) from None
+            raise _data_error(fault, path, first_row, plan) from None
         except _NOT_READABLE:
             raise _damaged(path) from None
         first_row += batch.num_rows
@@ -103,10 +117,10 @@ def read_parquet(
             yield block
 
 
-def _hint(fault: CellFault) -> str | None:
-    if len(fault.args) > 1 and fault.args[1] is not None:
-        return str(fault.args[1])
-    return "see --missing zero" if "null" in fault.message or "NaN" in fault.message else None
+def _data_error(fault: CellFault, path: str, first_row: int, plan: ParquetPlan) -> DataError:
+    what = "" if fault.column is None else f"column '{one_line(fault.column)}' "
+    hint = fault.hint or advice(fault.cause, fault.column or "", predicting=plan.predicting)
+    return DataError(f"{what}{fault.message} (row {first_row + fault.row})", path=path, hint=hint)
 
 
 def _damaged(path: str) -> DataError:
@@ -123,23 +137,23 @@ def _batches(
         raise _damaged(path) from None
 
 
-def _named(name: str, convert: Callable[[pa.Array], Any], array: pa.Array) -> Any:
-    """Convert a column; a fault is told with the column's name."""
-    try:
-        return convert(array)
-    except CellFault as fault:
-        raise CellFault(fault.row, f"column '{name}' {fault.message}") from None
-
-
 def _target(
     batch: pa.RecordBatch, plan: ParquetPlan
 ) -> NDArray[np.float64] | NDArray[np.object_] | None:
     if plan.label is None:
         return None
     column = batch.column(plan.label)
-    if plan.textual:
-        return _named(plan.label, lambda c: text_labels(coded_text(as_text(c))), column)  # type: ignore[no-any-return]
-    return _named(plan.label, lambda c: numeric_labels(as_float64(c)), column)  # type: ignore[no-any-return]
+    target: NDArray[np.float64] | NDArray[np.object_]
+    try:
+        if plan.textual:
+            na = plan.features.na if isinstance(plan.features, FeatureMap) else ()
+            target = text_labels(coded_text(as_text(column), na))
+        else:
+            target = numeric_labels(as_float64(column))
+        check_labels(target, plan.labels)
+    except CellFault as fault:
+        raise fault.of(plan.label) from None
+    return target
 
 
 def _wide_block(batch: pa.RecordBatch, plan: ParquetPlan) -> RowBlock:
@@ -148,10 +162,7 @@ def _wide_block(batch: pa.RecordBatch, plan: ParquetPlan) -> RowBlock:
         (as_float64 if column.role == "numeric" else as_text)(batch.column(column.name))
         for column in plan.features.columns
     ]
-    try:
-        rows = sparse_rows(plan.features, columns, batch.num_rows, plan.missing)
-    except CellFault as fault:
-        raise CellFault(fault.row, f"column '{fault.args[1]}' {fault.message}") from None
+    rows = sparse_rows(plan.features, columns, batch.num_rows, plan.missing)
     return RowBlock(*rows, target=_target(batch, plan))
 
 
@@ -218,9 +229,7 @@ def _index_fault(
                 if index is not None:
                     store_entry(entries, index, float(values[at]), rules.duplicates)
         except LineFault as line_fault:
-            fault = CellFault(row, line_fault.message)
-            fault.args = (line_fault.message, line_fault.hint)
-            return fault
+            return CellFault(row, line_fault.message, hint=line_fault.hint)
         if not all(map(np.isfinite, entries.values())):
             return CellFault(row, "the sum of a repeated column is too large for a float")
     return CellFault(0, "the sum of columns that share a hash is too large for a float")

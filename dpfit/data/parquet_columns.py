@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.types as pat
 
+from dpfit.data.advice import Cause, advice
 from dpfit.data.encode import CellFault
 from dpfit.data.schema import one_line
 from dpfit.errors import DataError
@@ -79,18 +80,34 @@ def is_number(kind: pa.DataType) -> bool:
     )
 
 
-def check_type(field: pa.Field, role: str, path: str) -> None:
+def nested_fault(fields: list[pa.Field], path: str, *, predicting: bool) -> DataError | None:
+    """Why nested columns among the feature columns ``fields`` cannot be read; None without any."""
+    nested = [field for field in fields if pat.is_nested(field.type)]
+    if not nested:
+        return None
+    beside = [field.name for field in fields if not pat.is_nested(field.type)]
+    if sparse_layout(nested) is None or not beside:
+        message = (
+            f"column '{one_line(nested[0].name)}' has a nested type; only one list-of-struct "
+            "column or a pair of list columns (indices, values) is read"
+        )
+        return DataError(message, path=path)
+    more = "" if len(beside) == 1 else f" and {len(beside) - 1} more"
+    name = one_line(beside[0])
+    ignore = "leave it out with --ignore-new-features" if predicting else "set it aside in --schema"
+    return DataError(
+        f"sparse rows stand alone, but the file also has column '{name}'{more}",
+        path=path,
+        hint=f"name the target with --label; {ignore} if it is none",
+    )
+
+
+def check_type(field: pa.Field, role: str, path: str, *, predicting: bool) -> None:
     """Refuse a column whose type does not fit its role, by name."""
     kind = field.type
     name = one_line(field.name)
-    if pat.is_nested(kind):
-        raise DataError(
-            f"column '{name}' has a nested type; only one list-of-struct column or a pair of list "
-            "columns (indices, values) is read",
-            path=path,
-        )
     if role == "numeric" and not (is_number(kind) or pat.is_null(kind)):
-        hint = "declare it categorical or hashed in the schema file" if is_text(kind) else None
+        hint = advice(Cause.TEXT, field.name, predicting=predicting)
         raise DataError(f"column '{name}' is not numeric", path=path, hint=hint)
     plain = kind.value_type if pat.is_dictionary(kind) else kind
     if role != "numeric" and not (
@@ -120,5 +137,5 @@ def without_nulls(array: pa.Array) -> pa.Array:
     """The array itself; a null is a fault."""
     if array.null_count:
         row = array.is_null().to_pylist().index(True)
-        raise CellFault(row, "is null")
+        raise CellFault(row, "is null", Cause.MISSING)
     return array

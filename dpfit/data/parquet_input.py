@@ -18,9 +18,9 @@ from dpfit.data.options import ReadOptions
 from dpfit.data.parquet import ParquetPlan, open_parquet, read_parquet
 from dpfit.data.parquet_columns import (
     check_type,
-    is_list,
     is_number,
     is_text,
+    nested_fault,
     sparse_layout,
 )
 from dpfit.data.rows import RowBlock
@@ -40,7 +40,7 @@ class ParquetInput:
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._columns = TableColumns(options)
-        self._textual = options.textual_labels
+        self._textual = options.textual
         self._sparse: bool | None = None
 
     @property
@@ -68,34 +68,57 @@ class ParquetInput:
         names = [field.name for field in fields]
         label = self._columns.label_position(names, path)
         others = [field for i, field in enumerate(fields) if i != label and self._is_used(field)]
+        if self._numbered and self._options.ignore_new_features:
+            others = [field for field in others if pa.types.is_nested(field.type)]
         # A model of a table matches columns by name, whatever their types look like.
         layout = None if self._options.feature_map is not None else sparse_layout(others)
+        if layout is None:
+            self._refuse_columns(others, path)
         if self._sparse not in (None, layout is not None):
             raise DataError("this file and the first differ in their layout", path=path)
         self._sparse = layout is not None
         rules = self._options.index_rules
         if rules.base is None:
             rules = replace(rules, base=0)
+        if not self._options.target_required:
+            label = None
         return ParquetPlan(
             features=layout or self._wide(fields, names, path),
             rules=rules,
             label=None if label is None else names[label],
             textual=label is not None and self._is_textual(fields[label], path),
             missing=self._options.missing,
+            labels=self._options.labels,
+            predicting=self._options.predicting,
         )
+
+    @property
+    def _numbered(self) -> bool:
+        """Whether a model of numbered columns rules: only sparse rows have those."""
+        return self._options.predicting and self._options.feature_map is None
+
+    def _refuse_columns(self, others: list[pa.Field], path: str) -> None:
+        if self._options.feature_map is not None:
+            return
+        fault = nested_fault(others, path, predicting=self._options.predicting)
+        if fault is not None:
+            raise fault
+        if self._numbered:
+            raise DataError(
+                "its columns have names, the model was fitted to numbered columns",
+                path=path,
+                hint="give a LIBSVM file, or Parquet with lists of indices and values",
+            )
 
     def _is_used(self, field: pa.Field) -> bool:
         role = self._options.columns.get(field.name)
         return role is None or role.role not in ("ignore", "label")
 
     def _wide(self, fields: list[pa.Field], names: list[str], path: str) -> FeatureMap:
-        if self._options.feature_map is None:
-            for field in filter(self._is_used, fields):
-                if is_list(field.type) or pa.types.is_nested(field.type):
-                    check_type(field, "numeric", path)
         matched = self._columns.match(names, path)
+        predicting = self._options.predicting
         for column, position in zip(matched.feature_map.columns, matched.positions, strict=True):
-            check_type(fields[position], column.role, path)
+            check_type(fields[position], column.role, path, predicting=predicting)
         return matched.feature_map
 
     def _is_textual(self, field: pa.Field, path: str) -> bool:

@@ -1,4 +1,24 @@
-"""The schema file (TOML): public facts about an input and the roles of its columns."""
+"""The schema file (TOML): public facts about an input and the roles of its columns.
+
+::
+
+    rows = 32561                    # or features, target_range, index_base, row_norm
+    label = "income"
+    labels = ["low", "high"]
+    na = ["?", "NA"]                # cells with these texts count as empty: see --missing
+
+    [columns]
+    name = { role = "ignore" }
+    age = { range = [0, 100] }      # clipped to the range, which is then mapped to [0, 1]
+    job = { levels = ["clerk", "farmer"], other = true }
+    city = { role = "hashed" }      # needs --hash-bits
+
+``range`` brings numbers of different scales together. It is a map of each cell by itself: the low
+end becomes 0 and the number 0 does not stay 0. An empty cell that ``--missing zero`` lets pass
+counts as the number 0 and is mapped like any other. With ``other`` a level that is not declared
+becomes no feature (zero in all columns) instead of an error. Range, ``other`` and ``na`` are stored
+in the model, so prediction does the same.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +49,16 @@ class ColumnRole:
         ``numeric``, ``categorical``, ``hashed``, ``ignore`` or ``label``.
     levels : tuple of str, optional
         The declared levels of a categorical column, in feature order.
+    other : bool
+        Whether a categorical column may have levels that are not declared; they give no feature.
+    range : tuple of float, optional
+        Ends of a numeric column that is to be clipped and mapped to [0, 1].
     """
 
     role: str = "numeric"
     levels: tuple[str, ...] | None = None
+    other: bool = False
+    range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +81,8 @@ class Schema:
         Bound on the Euclidean norm of a row.
     label : str, optional
         Name of the label column.
+    na : tuple of str
+        Texts of a table's cells that count as empty.
     columns : mapping of str to ColumnRole
         Roles of the columns that are not simply numeric.
     """
@@ -66,6 +94,7 @@ class Schema:
     index_base: int | None = None
     row_norm: float | None = None
     label: str | None = None
+    na: tuple[str, ...] = ()
     columns: Mapping[str, ColumnRole] = field(default_factory=dict)
 
     @classmethod
@@ -107,6 +136,9 @@ def parse_schema(document: Mapping[str, Any], path: str) -> Schema:
         facts[key] = _checked(_CHECKS[key], value, path, key)
     schema = Schema(**facts)
     _check_label_roles(schema, path)
+    for name, column in schema.columns.items():
+        if set(column.levels or ()) & set(schema.na):
+            raise UsageError(f"{path}: a level of column '{one_line(name)}' also stands under 'na'")
     return schema
 
 
@@ -145,16 +177,17 @@ def _whole(smallest: int, expected: str) -> Callable[[Any], int]:
     return check
 
 
-def _number(value: Any) -> float:
-    if type(value) not in (int, float):
-        raise _wrong("a finite number")
+def _is_finite(value: float) -> bool:
     try:
-        number = float(value)
-    except OverflowError:
-        raise _wrong("a finite number") from None
-    if not math.isfinite(number):
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond every float
+        return False
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float) or not _is_finite(value):
         raise _wrong("a finite number")
-    return number
+    return float(value)
 
 
 def _positive(value: Any) -> float:
@@ -176,12 +209,14 @@ def _text(value: Any) -> str:
     return value
 
 
-def _range(value: Any) -> tuple[float, float]:
+def _range(value: Any, below: str = "") -> tuple[float, float]:
     if not isinstance(value, list) or len(value) != 2:
-        raise _wrong("a list of two numbers")
-    low, high = map(_number, value)
-    if not low < high:
-        raise _wrong("a list of two numbers, the smaller one first")
+        raise _wrong("a list of two numbers", below)
+    if not all(type(v) in (int, float) and _is_finite(v) for v in value):
+        raise _wrong("a list of two finite numbers", below)
+    low, high = map(float, value)
+    if not (low < high and math.isfinite(high - low)):
+        raise _wrong("a list of two numbers, the smaller one first, their difference finite", below)
     return low, high
 
 
@@ -195,15 +230,19 @@ def _labels(value: Any) -> tuple[str, ...] | tuple[float, ...]:
     raise _wrong("a list of two or more distinct values, all text or all numbers")
 
 
-def _levels(value: Any, below: str) -> tuple[str, ...]:
+def _texts(value: Any, what: str, below: str = "") -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
-        raise _wrong("a non-empty list of levels", below)
-    levels = tuple(str(v) if type(v) is int else v for v in value)
-    if not all(isinstance(level, str) and level == level.strip(" \t") for level in levels):
+        raise _wrong(f"a non-empty list of {what}", below)
+    texts = tuple(str(v) if type(v) is int else v for v in value)
+    if not all(isinstance(text, str) and text == text.strip(" \t") for text in texts):
         raise _wrong("a list of texts without blanks at their ends", below)
-    if len(set(levels)) != len(levels) or "" in levels:
-        raise _wrong("a list of distinct, non-empty levels", below)
-    return levels
+    if len(set(texts)) != len(texts) or "" in texts:
+        raise _wrong(f"a list of distinct, non-empty {what}", below)
+    return texts
+
+
+def _na(value: Any) -> tuple[str, ...]:
+    return _texts(value, "texts")
 
 
 def _columns(value: Any) -> dict[str, ColumnRole]:
@@ -212,18 +251,35 @@ def _columns(value: Any) -> dict[str, ColumnRole]:
     return {name: _column(entry, f".{name}") for name, entry in value.items()}
 
 
+_COLUMN_KEYS = ("role", "levels", "other", "range")
+
+
 def _column(entry: Any, below: str) -> ColumnRole:
+    keys = "'role', 'levels', 'other' and 'range'"
     if not isinstance(entry, dict):
-        raise _wrong("a table with 'role' and 'levels'", below)
-    if set(entry) - {"role", "levels"}:
-        raise _wrong("a table with no other keys than 'role' and 'levels'", below)
-    levels = _levels(entry["levels"], f"{below}.levels") if "levels" in entry else None
+        raise _wrong(f"a table with some of {keys}", below)
+    if set(entry) - set(_COLUMN_KEYS):
+        raise _wrong(f"a table with no other keys than {keys}", below)
+    levels = _texts(entry["levels"], "levels", f"{below}.levels") if "levels" in entry else None
     role = entry.get("role", "numeric" if levels is None else "categorical")
     if role not in ROLES:
         raise _wrong(f"one of {', '.join(ROLES)}", f"{below}.role")
     if levels is not None and role != "categorical":
         raise _wrong("left out unless the role is 'categorical'", f"{below}.levels")
-    return ColumnRole(role, levels)
+    other = entry.get("other", False)
+    if type(other) is not bool:
+        raise _wrong("true or false", f"{below}.other")
+    if other and levels is None:
+        raise _wrong("left out unless the column has levels", f"{below}.other")
+    return ColumnRole(role, levels, other, _column_range(entry, role, f"{below}.range"))
+
+
+def _column_range(entry: Mapping[str, Any], role: str, below: str) -> tuple[float, float] | None:
+    if "range" not in entry:
+        return None
+    if role != "numeric":
+        raise _wrong("left out unless the role is 'numeric'", below)
+    return _range(entry["range"], below)
 
 
 _CHECKS: dict[str, Callable[[Any], Any]] = {
@@ -234,5 +290,6 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "index_base": _base,
     "row_norm": _positive,
     "label": _text,
+    "na": _na,
     "columns": _columns,
 }

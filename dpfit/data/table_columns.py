@@ -20,7 +20,7 @@ class MatchedColumns:
     positions : tuple of int
         Place in the file of each column of the map.
     label : int, optional
-        Place of the label column.
+        Place of the label column, if it is to be read.
     """
 
     feature_map: FeatureMap
@@ -34,14 +34,22 @@ class TableColumns:
     Parameters
     ----------
     options : ReadOptions
+    delimiter : bytes, optional
+        Of a text format; None for one that stores names apart from records.
     """
 
-    def __init__(self, options: ReadOptions) -> None:
+    def __init__(self, options: ReadOptions, delimiter: bytes | None = None) -> None:
         self._options = options
+        self._delimiter = delimiter
         self._label = options.required_label()
-        self._labelled: bool | None = None
         self._fitted = options.feature_map is None
         self.feature_map = options.feature_map
+
+    @property
+    def declared_names(self) -> set[str]:
+        """Names of columns that stand outside the input: in the schema or in the model."""
+        model = self._options.feature_map
+        return set(self._options.columns) | (set() if model is None else model.known)
 
     def label_position(self, names: Sequence[str], path: str) -> int | None:
         """Where the label column is; None if there is none and none is needed."""
@@ -50,12 +58,32 @@ class TableColumns:
             raise DataError(
                 "the label column is not among the columns",
                 path=path,
-                hint=f"--label names it; the file has {len(names)} columns",
+                hint=self._one_name_hint(names) or self._label_hint(len(names)),
             )
-        if self._labelled not in (None, present):
-            raise DataError("this file and the first differ in having a label column", path=path)
-        self._labelled = present
         return list(names).index(str(self._label)) if present else None
+
+    def _label_hint(self, n_columns: int) -> str:
+        if self._delimiter is None:
+            way = "name it with --label"
+        elif self._options.header:
+            way = "name it with --label, or see --no-header"
+        else:
+            way = "without a header --label is its number, from 1"
+        return f"{way}; the file has {n_columns} columns"
+
+    def _one_name_hint(self, names: Sequence[str]) -> str | None:
+        if self._delimiter is None or not self._options.header or len(names) != 1:
+            return None
+        what = {b",": "comma", b"\t": "tab"}.get(self._delimiter, "such delimiter")
+        return f"the header has no {what}: see --delimiter"
+
+    def _absent_hint(self, names: Sequence[str]) -> str | None:
+        """What to do where no expected column is there."""
+        if self._delimiter is None:
+            return None
+        if not self._options.header:
+            return "the columns have names: leave --no-header out"
+        return self._one_name_hint(names) or "see --no-header"
 
     def match(self, names: Sequence[str], path: str) -> MatchedColumns:
         """Match the columns ``names`` of the file ``path``.
@@ -68,10 +96,15 @@ class TableColumns:
         label = self.label_position(names, path)
         others = [name for i, name in enumerate(names) if i != label]
         if self.feature_map is None:
-            roles, bits = self._options.columns, self._options.hash_bits
-            self.feature_map = FeatureMap.build(names, roles, self._label, bits)
-        ignore_new = self._options.ignore_new_features and not self._fitted
-        self.feature_map.match(others, path=path, ignore_new=ignore_new)
+            roles, bits, na = self._options.columns, self._options.hash_bits, self._options.na
+            self.feature_map = FeatureMap.build(names, roles, self._label, bits, na)
+        self.feature_map.match(
+            others,
+            path=path,
+            ignore_new=self._options.ignore_new_features and not self._fitted,
+            absent_hint=self._absent_hint(names),
+        )
         place = {name: i for i, name in enumerate(names)}
         positions = tuple(place[column.name] for column in self.feature_map.columns)
-        return MatchedColumns(self.feature_map, positions, label)
+        read = label if self._options.target_required else None
+        return MatchedColumns(self.feature_map, positions, read)

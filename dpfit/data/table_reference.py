@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpfit.data.advice import Cause, advice, unknown_label
 from dpfit.data.csv_records import Record, records
 from dpfit.data.features import FeatureColumn, FeatureMap, hashed_feature
 from dpfit.data.numbers import BadNumber, parse_number
 from dpfit.data.rows import RowBlock
+from dpfit.data.schema import one_line
 from dpfit.data.text_blocks import TextBlock
 from dpfit.errors import DataError
 
@@ -35,6 +37,12 @@ class TablePlan:
         Whether labels are text.
     missing : str
         ``error`` or ``zero``.
+    labels : tuple, optional
+        The labels that may occur, of the kind that ``textual`` says.
+    named : bool
+        Whether a header names the columns.
+    predicting : bool
+        Whether a model rules the columns.
     """
 
     delimiter: bytes
@@ -44,6 +52,9 @@ class TablePlan:
     label: int | None
     textual: bool
     missing: str
+    labels: tuple[float, ...] | tuple[str, ...] | None = None
+    named: bool = True
+    predicting: bool = False
 
 
 class _Cell:
@@ -57,26 +68,39 @@ class _Cell:
     def fault(self, what: str, message: str, hint: str | None = None) -> DataError:
         return DataError(f"{what} {message}", path=self.path, line=self.record.line, hint=hint)
 
+    def fault_of(
+        self, column: FeatureColumn, position: int, message: str, cause: Cause | None = None
+    ) -> DataError:
+        hint = advice(cause, column.name, predicting=self.plan.predicting)
+        return self.fault(self.name_of(column, position), message, hint)
+
+    def name_of(self, column: FeatureColumn, position: int) -> str:
+        field = f"field {position + 1}"
+        return f"column '{one_line(column.name)}' ({field})" if self.plan.named else field
+
     def text(self, position: int, what: str) -> str:
+        """The trimmed text of a cell; nothing for one that counts as empty."""
         try:
-            return self.record.fields[position].decode("utf-8").strip(" \t")
+            text = self.record.fields[position].decode("utf-8").strip(" \t")
         except UnicodeDecodeError:
             raise self.fault(what, "is not UTF-8 text", "name its encoding: --encoding") from None
+        return "" if text in self.plan.feature_map.na else text
 
-    def number(self, position: int, what: str, empty_is_zero: bool) -> float:
+    def number_text(self, position: int) -> bytes:
+        """The same for a number, which must be ASCII anyway."""
         text = self.record.fields[position].strip(_BLANKS)
-        if empty_is_zero and (not text or text.lower() in (b"nan", b"+nan", b"-nan")):
+        return b"" if text in self.plan.feature_map.na_bytes else text
+
+    def number(self, column: FeatureColumn, position: int) -> float:
+        text = self.number_text(position)
+        empty = not text or text.lower() in (b"nan", b"+nan", b"-nan")
+        if empty and self.plan.missing == "zero":
             return 0.0
         try:
             return parse_number(text)
         except BadNumber as bad:
-            raise self.fault(what, str(bad), _number_hint(text)) from None
-
-
-def _number_hint(text: bytes) -> str | None:
-    if not text or text.lower() == b"nan":
-        return "see --missing zero"
-    return "declare a text column as categorical or hashed"
+            cause = Cause.MISSING if empty else Cause.TEXT if bad.is_text else None
+            raise self.fault_of(column, position, str(bad), cause) from None
 
 
 def parse_block(block: TextBlock, path: str, plan: TablePlan) -> RowBlock:
@@ -110,12 +134,25 @@ def parse_block(block: TextBlock, path: str, plan: TablePlan) -> RowBlock:
 
 
 def _label(cell: _Cell, position: int) -> float | str:
-    if not cell.plan.textual:
-        return cell.number(position, "the label", False)
-    text = cell.text(position, "the label")
-    if not text:
-        raise cell.fault("the label", "is empty")
-    return text
+    label = _any_label(cell, position)
+    labels, predicting = cell.plan.labels, cell.plan.predicting
+    if labels is not None and label not in labels:
+        hint = advice(Cause.LABEL, "", predicting=predicting)
+        raise cell.fault("the label", unknown_label(predicting=predicting), hint)
+    return label
+
+
+def _any_label(cell: _Cell, position: int) -> float | str:
+    if cell.plan.textual:
+        text = cell.text(position, "the label")
+        if not text:
+            raise cell.fault("the label", "is empty")
+        return text
+    try:
+        return parse_number(cell.number_text(position))
+    except BadNumber as bad:
+        hint = "for text labels see --labels" if bad.is_text and not cell.plan.predicting else None
+        raise cell.fault("the label", str(bad), hint) from None
 
 
 def _entries(cell: _Cell) -> dict[int, float]:
@@ -125,25 +162,26 @@ def _entries(cell: _Cell) -> dict[int, float]:
         raise cell.fault("the record", f"has {found} fields where {expected} are expected")
     entries: dict[int, float] = {}
     for column, position in zip(plan.feature_map.columns, plan.positions, strict=True):
-        what = f"field {position + 1}"
         if column.role == "numeric":
-            feature, value = column.start, cell.number(position, what, plan.missing == "zero")
+            feature, value = column.start, column.mapped(cell.number(column, position))
         else:
-            feature, value = _text_entry(cell, column, position, what)
+            feature, value = _text_entry(cell, column, position)
         if value:
             entries[feature] = entries.get(feature, 0.0) + value
     return entries
 
 
-def _text_entry(cell: _Cell, column: FeatureColumn, position: int, what: str) -> tuple[int, float]:
-    text = cell.text(position, what)
+def _text_entry(cell: _Cell, column: FeatureColumn, position: int) -> tuple[int, float]:
+    text = cell.text(position, cell.name_of(column, position))
     if not text:
         if cell.plan.missing == "zero":
             return column.start, 0.0
-        raise cell.fault(what, "is empty", "see --missing zero")
+        raise cell.fault_of(column, position, "is empty", Cause.MISSING)
     if column.role == "hashed":
         bits = column.width.bit_length() - 1
         return column.start + hashed_feature(column.name, text, bits), 1.0
-    if text not in column.levels:
-        raise cell.fault(what, "is none of the declared levels")
-    return column.start + column.levels.index(text), 1.0
+    if text in column.levels:
+        return column.start + column.levels.index(text), 1.0
+    if column.other:
+        return column.start, 0.0
+    raise cell.fault_of(column, position, "has a level that is not declared", Cause.LEVEL)

@@ -42,9 +42,16 @@ class Budget:
 
     @staticmethod
     def from_request(
-        epsilon: float | None, delta: float | None, rho: float | None, mu: float | None
+        epsilon: float | None,
+        delta: float | None,
+        rho: float | None,
+        mu: float | None,
+        *,
+        prefix: str = "--",
     ) -> Budget:
         """Check what the user gave and return the budget.
+
+        ``prefix`` begins the names of the options in errors, for instance ``--cap-``.
 
         Raises
         ------
@@ -57,16 +64,18 @@ class Budget:
         if len(given) > 1:
             raise UsageError("more than one privacy budget was given", hint=_BUDGET_HINT)
         if delta is not None:
-            _check_delta(delta)
+            _check_delta(prefix, delta)
         if rho is not None:
-            _check_range("rho", rho, _RHO_RANGE)
+            _check_range(f"{prefix}rho", rho, _RHO_RANGE)
             return Budget(rho=rho, report_delta=delta)
         if mu is not None:
-            _check_range("mu", mu, _MU_RANGE)
+            _check_range(f"{prefix}mu", mu, _MU_RANGE)
             return Budget(mu=mu, report_delta=delta)
-        _check_range("eps", given[0], _EPSILON_RANGE)
+        _check_range(f"{prefix}eps", given[0], _EPSILON_RANGE)
         if delta is None:
-            raise UsageError("Gaussian noise needs --delta beside --eps", hint=_DELTA_HINT)
+            raise UsageError(
+                f"Gaussian noise needs {prefix}delta beside {prefix}eps", hint=_DELTA_HINT
+            )
         return Budget(epsilon=given[0], delta=delta, report_delta=delta)
 
     @cached_property
@@ -136,23 +145,25 @@ def gaussian_scale(sensitivity: float, squared_mu: Fraction, count: int) -> floa
     return conversion.sqrt_up(Fraction(sensitivity) ** 2 * count / squared_mu)
 
 
-def _check_delta(delta: float) -> None:
+def _check_delta(prefix: str, delta: float) -> None:
+    name = f"{prefix}delta"
     if not 0.0 < delta < 1.0:
         raise UsageError(
-            f"--delta must lie strictly between 0 and 1, not {delta!r}", hint=_DELTA_HINT
+            f"{name} must lie strictly between 0 and 1, not {delta!r}", hint=_DELTA_HINT
         )
     if delta < _DELTA_LEAST:
-        raise UsageError(f"--delta must be at least {_DELTA_LEAST}, not {delta!r}")
+        raise UsageError(f"{name} must be at least {_DELTA_LEAST}, not {delta!r}")
 
 
 def _check_range(name: str, value: float, allowed: tuple[float, float]) -> None:
     least, most = allowed
     if not value > 0.0 or math.isinf(value):
-        raise UsageError(f"--{name} must be a finite positive number, not {value!r}")
+        raise UsageError(f"{name} must be a finite positive number, not {value!r}")
     if value < least:
-        raise UsageError(f"--{name} {value!r} is below {least}: no data set is large enough for it")
+        raise UsageError(f"{name} {value!r} is below {least}: no data set is large enough for it")
     if value > most:
+        cap = name.startswith("--cap-")
         raise UsageError(
-            f"--{name} {value!r} is above {most} and protects nothing",
-            hint="use --non-private for a run without noise",
+            f"{name} {value!r} is above {most} and protects nothing",
+            hint=None if cap else "use --non-private for a run without noise",
         )

@@ -152,7 +152,11 @@ class RecordCollector:
         if said is None and found < 1:
             raise DataError("has no column with an entry", path=self._source)
         if said is not None and found > said:
-            raise DataError("has a column beyond the declared --n-features", path=self._source)
+            raise DataError(
+                "has a column beyond the declared --n-features",
+                path=self._source,
+                hint="correct --n-features, or see --index-base",
+            )
         self._declare_or_assume("features", said, found, "--n-features")
 
     def _declare_or_assume(self, name: str, said: int | None, found: int, option: str) -> None:
@@ -182,6 +186,8 @@ class RecordCollector:
             labels, origin = list(self._declared.labels), Origin.DECLARED
         else:
             labels, origin = self._distinct_labels(_MOST_LABELS + 1), Origin.ASSUMED
+        if len(labels) > _MOST_LABELS and isinstance(labels[0], str):
+            raise self._too_many_texts()
         if len(labels) != _MOST_LABELS:
             raise DataError(
                 "its target does not have exactly two values",
@@ -202,12 +208,18 @@ class RecordCollector:
     def _codes(self, target: Target, classes: tuple[Label, Label]) -> Floats:
         is_positive = np.asarray(target == classes[1])
         if not np.all(is_positive | (target == classes[0])):
-            raise DataError("has a label that is not one of the two declared", path=self._source)
+            raise DataError(  # readers check declared labels and tell the line: a backstop
+                "has a label that is not one of the two declared",
+                path=self._source,
+                hint="correct --labels (case and blanks matter)",
+            )
         return is_positive.astype(np.float64)
 
     def settle_range(self) -> tuple[float, float]:
         """Bounds of a real target, declared or assumed."""
         if any(target.dtype == object for target in self._targets):
+            if len(self._distinct_labels(_MOST_LABELS + 1)) > _MOST_LABELS:
+                raise self._too_many_texts()
             raise DataError(
                 "its target is text, not a number",
                 path=self._source,
@@ -225,6 +237,10 @@ class RecordCollector:
             bounds, origin = (low, high), Origin.ASSUMED
         self._facts.add(PublicFact("target_range", list(bounds), origin, "--target-range"))
         return bounds
+
+    def _too_many_texts(self) -> DataError:
+        message = "has more than two text labels; only two classes are supported"
+        return DataError(message, path=self._source)
 
     def real_target(self, bounds: tuple[float, float]) -> Floats:
         """Targets clipped to their public range and mapped to [0, 1], each by itself."""
