@@ -16,9 +16,10 @@ import typer
 from typer.main import get_command
 
 from dpfit import __version__
+from dpfit.cli import signals
 from dpfit.cli.command import COMMANDS, register
 from dpfit.cli.exit_status import ExitStatus
-from dpfit.cli.signals import Interrupted
+from dpfit.cli.streams import printable
 from dpfit.errors import (
     DataError,
     DpfitError,
@@ -115,7 +116,8 @@ def run(arguments: list[str]) -> int:
             raise
         _drop_standard_output()
         return ExitStatus.READER_CLOSED
-    except (Interrupted, KeyboardInterrupt) as interruption:
+    except (signals.Interrupted, KeyboardInterrupt) as interruption:
+        signals.heard()
         number = getattr(interruption, "number", signal.SIGINT)
         return report.error(f"ended by {signal.Signals(number).name}", None, 128 + number, None)
     except OSError as error:
@@ -160,7 +162,7 @@ class _Reporter:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return printable(" ".join(text.split()))
 
 
 def _version(*, as_json: bool) -> int:

@@ -33,11 +33,11 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
         list[str],
         typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
     ]
-    algo: Annotated[str, typer.Option("--algo", metavar="NAME", help="Algorithm: dp-ight.")] = (
-        "dp-ight"
-    )
+    algo: Annotated[
+        str, typer.Option("--algo", metavar="NAME", help="dp-ight, dp-screen or dp-gd.")
+    ] = "dp-ight"
     sparsity: Annotated[
-        int | None, typer.Option("--sparsity", metavar="S", help="Coefficients to keep; required.")
+        int | None, typer.Option("--sparsity", metavar="S", help="Coefficients to keep.")
     ] = None
     loss: Annotated[
         str | None,
@@ -177,6 +177,7 @@ def _run(fitted: LinearFit, inputs: FitInputs, streams: Streams, *, as_json: boo
             run.written = True
             run.close("released", model_sha256=hashlib.sha256(data).hexdigest())
     except BaseException as error:
+        signals.heard()
         if not run.written:  # else the failure was that of the last entry itself
             with contextlib.suppress(DpfitError):  # the charge stays with or without this entry
                 run.close("aborted", reason=_reason(error))
