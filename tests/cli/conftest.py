@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -9,7 +10,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,28 @@ class Dpfit:
         """Begun, not waited for; stderr is a pipe."""
         options = {"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE, **options}
         return subprocess.Popen([*self.program, *args], cwd=self.folder, **options)
+
+    @staticmethod
+    def until(happened: Callable[[], object], process: subprocess.Popen[bytes]) -> None:
+        """Wait for what a running process will surely do."""
+        deadline = time.monotonic() + 60
+        while not happened():
+            assert process.poll() is None, "it ended instead"
+            assert time.monotonic() < deadline, "it never happened"
+            time.sleep(0.01)
+
+    def open_pipe(self, name: str, process: subprocess.Popen[bytes]) -> int:
+        """The writing end of a named pipe, once the process reads from it."""
+        opened: list[int] = []
+
+        def tried() -> bool:
+            with contextlib.suppress(OSError):  # no reader yet
+                opened.append(os.open(self.folder / name, os.O_WRONLY | os.O_NONBLOCK))
+            return bool(opened)
+
+        self.until(tried, process)
+        os.set_blocking(opened[0], True)
+        return opened[0]
 
     # --- files -----------------------------------------------------------------------------------
 

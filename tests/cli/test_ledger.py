@@ -45,8 +45,8 @@ def test_processes_started_together_cannot_overspend(
         os.mkfifo(f"{i}.svm")
         names = ("-o", f"m{i}", "--ledger", "l.json", "--threads", "1")
         processes.append(dpfit.start("fit", f"{i}.svm", *dpfit.budget, *dpfit.facts, *names))
-    for i in range(together):
-        writers.append(os.open(f"{i}.svm", os.O_WRONLY))
+    for i, process in enumerate(processes):
+        writers.append(dpfit.open_pipe(f"{i}.svm", process))
     data = dpfit.read("tiny.svm")
     for writer in writers:
         os.write(writer, data)
@@ -228,7 +228,7 @@ def test_damage_at_any_byte(dpfit: Any) -> None:
     report = dpfit.here("budget", "tiny.ledger.json", "--json").out
     chance = random.Random(1)
     refused = 0
-    for at in chance.sample(range(len(whole)), 150):
+    for at in chance.sample(range(len(whole)), 100):
         flipped = bytearray(whole)
         flipped[at] ^= 1 << chance.randrange(8)
         for damaged in (bytes(flipped), whole[:at]):
@@ -243,4 +243,4 @@ def test_damage_at_any_byte(dpfit: Any) -> None:
             assert any(place in error for place in ("entry ", "line ", "document")), error
             assert dpfit.read("d.json") == damaged
             refused += 1
-    assert refused > 280
+    assert refused > 180

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +19,13 @@ ENDLESS = ("--iterations", "1000000")
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
 
-def until(happened: Callable[[], bool], what: str) -> None:
-    """Wait for something that will surely happen."""
-    deadline = time.monotonic() + 60
-    while not happened():
-        assert time.monotonic() < deadline, f"never happened: {what}"
-        time.sleep(0.01)
-
-
 def start_endless(dpfit: Any, *args: str, **options: Any) -> subprocess.Popen[bytes]:
     """A fit that has reserved its charge and now runs for long."""
     dpfit.svm()
     process = dpfit.start(
         "fit", "tiny.svm", *dpfit.budget, *dpfit.facts, *ENDLESS, *args, **options
     )
-    until(Path("tiny.ledger.json").exists, "the reservation")
+    dpfit.until(Path("tiny.ledger.json").exists, process)
     return process
 
 
@@ -46,7 +37,7 @@ def test_signal_while_reading_a_silent_pipe(dpfit: Any, number: int, status: int
     """A signal ends a run that waits for data; nothing was spent and nothing is left."""
     os.mkfifo("in.svm")
     process = dpfit.start("fit", "in.svm", *dpfit.budget)
-    writer = os.open("in.svm", os.O_WRONLY)  # returns when dpfit has opened the other end
+    writer = dpfit.open_pipe("in.svm", process)
     os.write(writer, b"+1 1:1\n")
     process.send_signal(number)
     err = process.communicate(timeout=60)[1].decode()
@@ -95,8 +86,7 @@ def test_signal_while_waiting_for_the_lock(dpfit: Any) -> None:
         args = ("fit", "tiny.svm", *dpfit.budget, "-v", "--lock-timeout", "600")
         process = dpfit.start(*args)
         assert process.stderr is not None
-        while b"read 60 rows" not in process.stderr.readline():
-            pass
+        assert any(b"read 60 rows" in line for line in iter(process.stderr.readline, b""))
         time.sleep(0.3)
         assert process.poll() is None
         process.terminate()
