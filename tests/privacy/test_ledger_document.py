@@ -1,0 +1,138 @@
+"""The ledger document: what it says is what was written, or it is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpfit.errors import PrivacyError
+from dpfit.privacy.adjacency import Adjacency, PerAdjacency
+from dpfit.privacy.events import GaussianEvent
+from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger
+
+
+def reserved(run: str, scale: int = 1000) -> dict[str, Any]:
+    sensitivity = PerAdjacency(replace_one=400, add_remove=100)
+    event = GaussianEvent(label="gradient", squared_sensitivity=sensitivity, scale=scale)
+    return {"kind": "reserved", "run": run, "events": [event.to_json()], "dataset": "d"}
+
+
+def ledger() -> LedgerDocument:
+    """Three runs: released, aborted, and without a word."""
+    document = LedgerDocument(Cap(4.0, 1e-6, Adjacency.REPLACE_ONE)).append(reserved("a"))
+    document = document.append({"kind": "released", "run": "a", "model_sha256": "0"})
+    document = document.append(reserved("b", 10)).append({"kind": "aborted", "run": "b"})
+    return document.append(reserved("c"))
+
+
+WHOLE = ledger().to_bytes()
+
+
+def test_round_trip() -> None:
+    """parse(write(x)) = x, and the same document gives the same bytes."""
+    parsed = parse_ledger(WHOLE, "l")
+    assert parsed == ledger()
+    assert parsed.to_bytes() == WHOLE
+    assert parse_ledger(LedgerDocument().to_bytes(), "l") == LedgerDocument()
+
+
+def test_every_reservation_counts() -> None:
+    """A run costs the same whether it was released, aborted or never heard of again."""
+    document = ledger()
+    assert document.outcomes() == {"a": "released", "b": "aborted", "c": "unreleased"}
+    cost = document.cost(Adjacency.REPLACE_ONE)
+    assert cost.gaussian == 2 * cost.gaussian.__class__(400, 10**6) + 4
+    bare = LedgerDocument().append(reserved("a")).append(reserved("b", 10)).append(reserved("c"))
+    assert bare.cost(Adjacency.REPLACE_ONE) == cost
+
+
+@given(
+    at=st.integers(0, len(WHOLE) - 1),
+    removed=st.integers(0, 40),
+    added=st.binary(max_size=4),
+)
+def test_changed_bytes(at: int, removed: int, added: bytes) -> None:
+    """Bytes changed, lost or added anywhere: refused, or without a meaning."""
+    changed = WHOLE[:at] + added + WHOLE[at + removed :]
+    with contextlib.suppress(PrivacyError):
+        assert parse_ledger(changed, "l") == ledger()
+
+
+@given(st.binary(max_size=60) | st.text(alphabet='{}[]",:0123456789eE.-aefnrstul ').map(str.encode))
+def test_any_bytes(data: bytes) -> None:
+    """Whatever is no ledger is refused, never a crash."""
+    with pytest.raises(PrivacyError):
+        parse_ledger(data, "l")
+
+
+def edited(change: Callable[[dict[str, Any]], Any]) -> bytes:
+    root = json.loads(WHOLE)
+    change(root)
+    return json.dumps(root).encode()
+
+
+EDITS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "cap raised": lambda root: root["cap"].update(epsilon=400.0),
+    "cap taken away": lambda root: root.update(cap=None),
+    "cap of another relation": lambda root: root["cap"].update(adjacency="add-remove"),
+    "first entry removed": lambda root: root["entries"].pop(0),
+    "middle entry removed": lambda root: root["entries"].pop(2),
+    "entries swapped": lambda root: root["entries"].reverse(),
+    "entry repeated": lambda root: root["entries"].append(root["entries"][0]),
+    "scale raised": lambda root: root["entries"][2]["events"][0].update(scale=10**6),
+    "scale as a float": lambda root: root["entries"][2]["events"][0].update(scale=10.0),
+    "events emptied": lambda root: root["entries"][2].update(events=[]),
+    "kind changed": lambda root: root["entries"][2].update(kind="released"),
+    "name changed": lambda root: root["entries"][4].update(dataset="e"),
+    "key added": lambda root: root["entries"][4].update(more=1),
+    "hash removed": lambda root: root["entries"][4].pop("hash"),
+    "entry that is none": lambda root: root["entries"].insert(1, 7),
+    "schema changed": lambda root: root.update(schema="dpfit-ledger/2"),
+    "key beside the entries": lambda root: root.update(more=1),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_edits_are_found(edit: str) -> None:
+    """An edited, moved or missing entry, or another cap, is refused at its place."""
+    with pytest.raises(
+        PrivacyError, match=r"^l: damaged ledger: (entry [1-6] of [4-6]: |it is not a )"
+    ):
+        parse_ledger(edited(EDITS[edit]), "l")
+
+
+@pytest.mark.parametrize("epsilon", ["1e999", "-1", "0", '"4"', "null", "9" * 400, "9" * 5000])
+def test_unusable_caps(epsilon: str) -> None:
+    """A cap that is no positive number a float can hold is refused, however it is written."""
+    cap = f'{{"epsilon":{epsilon},"delta":1e-6,"adjacency":"replace-one"}}'
+    with pytest.raises(PrivacyError):
+        parse_ledger(f'{{"schema":"dpfit-ledger/1","cap":{cap},"entries":[]}}'.encode(), "l")
+
+
+def test_well_chained_nonsense() -> None:
+    """A chain that is intact but says what cannot be is refused too."""
+    nonsense: list[dict[str, Any]] = [
+        {"kind": "released", "run": "never begun"},
+        {"kind": "forgiven", "run": "a"},
+        {"kind": "reserved", "run": "a", "events": [{"mechanism": "magic"}]},
+        {"kind": "reserved", "run": "a", "events": "none"},
+        {"kind": "reserved", "run": "a"},
+        {"kind": "reserved", "run": 7, "events": reserved("a")["events"]},
+        {"kind": ["reserved"], "run": "a", "events": reserved("a")["events"]},
+    ]
+    for content in nonsense:
+        with pytest.raises(PrivacyError, match="entry 1 of 1"):
+            parse_ledger(LedgerDocument().append(content).to_bytes(), "l")
+
+
+def test_old_copy_is_valid() -> None:
+    """A ledger without its last entries is valid: it cannot know of them (documented)."""
+    document = ledger()
+    shorter = LedgerDocument(document.cap, document.entries[:2])
+    assert parse_ledger(shorter.to_bytes(), "l") == shorter
