@@ -17,9 +17,10 @@ import numpy as np
 
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.hard_threshold import hard_threshold
+from dpfit.algorithms.noisy_descent import noisy_descent
 from dpfit.algorithms.outcome import Outcome
 from dpfit.algorithms.shares import Quantity, Share
-from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.curator import Curator
 
 _CONTRACTION: Final = 1.8  # eta for the squared loss
 _WIDE: Final = 10_000  # columns; census (123) and app-use data (5,378) diverge by the wide rule
@@ -76,14 +77,14 @@ class DpIght:
         Outcome
             The last iterate, at most ``sparsity`` non-zero coefficients.
         """
-        point = Point(np.zeros(curator.n_features), 0.0)
-        for done in range(self.iterations):
-            between(done)
-            gradient = curator.gradient("gradient", point, clip=self.residual_clip)
-            moved = point.coefficients - self.step_size * gradient.coefficients
-            intercept = point.intercept - self.step_size * gradient.intercept
-            point = Point(hard_threshold(moved, self.sparsity), intercept)
-        between(self.iterations)
+        point = noisy_descent(
+            curator,
+            iterations=self.iterations,
+            step_size=self.step_size,
+            residual_clip=self.residual_clip,
+            project=lambda coefficients: hard_threshold(coefficients, self.sparsity),
+            between=between,
+        )
         support = np.flatnonzero(point.coefficients)
         return Outcome(support, point.coefficients[support], point.intercept)
 

@@ -22,6 +22,8 @@ COMMANDS: Final = ("fit", "predict", "budget")
 
 Options = TypeVar("Options")
 
+_LARGEST_CONFIGURATION: Final = 1 << 20
+
 
 def register(
     app: typer.Typer, name: str, options: type[Options], body: Callable[[Options], None]
@@ -41,6 +43,7 @@ def register(
     """
 
     def command(ctx: typer.Context, **values: Any) -> None:
+        _refuse_empty(values)
         if values["print_config"]:
             typer.echo(_effective(ctx, values), nl=False)
             return
@@ -58,6 +61,18 @@ def register(
 def _parameter(name: str, annotation: object, default: object = inspect.Parameter.empty) -> Any:
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _refuse_empty(values: dict[str, Any]) -> None:
+    """An empty value is an unset shell variable; taking it for "not given" would drop a wish."""
+    for name, value in values.items():
+        parts = value if isinstance(value, list) else [value]
+        for part in parts:
+            option = name.replace("_", "-")
+            if part == "":
+                raise UsageError(f"--{option} is empty", hint="is a shell variable not set?")
+            if isinstance(part, str) and "\0" in part:
+                raise UsageError(f"--{option} holds a NUL character")
 
 
 def _fields(options: type[Any]) -> list[inspect.Parameter]:
@@ -118,11 +133,14 @@ class ConfigurationOptions:
 def _section(path: str, command: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as stream:
-            document = tomllib.load(stream)
+            text = stream.read(_LARGEST_CONFIGURATION + 1)
+        if len(text) > _LARGEST_CONFIGURATION:
+            raise UsageError(f"{path}: too large for a configuration")
+        document = tomllib.loads(text.decode())
     except OSError as error:
         reason = (error.strerror or "refused").lower()
         raise StorageError(f"{path}: cannot be read: {reason}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, among others
         raise UsageError(f"{path}: not a TOML file: {error}") from None
     for key, table in document.items():
         if not isinstance(table, dict):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,15 +10,15 @@ from dpfit.algorithms.outcome import Outcome
 from dpfit.cli import signals
 from dpfit.cli.reading import cpu_count, read_options
 from dpfit.cli.streams import Streams
-from dpfit.cli.targets import check_target
+from dpfit.cli.targets import check_apart, check_target
 from dpfit.data.open import expand_inputs
 from dpfit.data.reader import Reader
-from dpfit.data.rows import RowBlock
 from dpfit.data.schema import Schema
 from dpfit.design.grid import RowMap
 from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.atomic import check_writable
 from dpfit.files.linear_model import LinearModel
+from dpfit.files.lock import lock_name
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead
 from dpfit.fitting.request import FitRequest
@@ -103,13 +102,13 @@ class FitInputs:
             An output is out of bounds, a fact that ``--strict`` wants is missing, or the cap does
             not allow the run.
         """
-        reads = [*self.reader.paths, self.ledger.path, *self.other_files]
+        reads = [*self.reader.paths, *self.other_files]
+        lock = lock_name(self.ledger.path)
+        for path in (self.ledger.path, lock):
+            check_apart(path, reads)
         if self.model_path != "-":
+            reads += [self.ledger.path, lock]
             check_target(self.model_path, force=self.force, reads=reads, replaces_models_only=True)
-        ledger_reads = [*self.reader.paths, *self.other_files]
-        for path in ledger_reads:
-            if path != "-" and os.path.realpath(path) == os.path.realpath(self.ledger.path):
-                raise UsageError(f"{path}: is read by this run and cannot be its ledger")
         check_writable(self.ledger.path, overwrite=True)
         self._check_strict()
         self.ledger.check(charge_ahead(self.request))
@@ -136,12 +135,10 @@ class FitInputs:
 
     def load(self, streams: Streams) -> LinearFit:
         """Read the rows and plan the run."""
-        return LinearFit(
-            self.request,
-            _counted(self.reader, streams),
-            layout=self._layout,
-            source=self.source,
-        )
+        fitted = LinearFit(self.request, self.reader, layout=self._layout, source=self.source)
+        # Of what was read, only the public number of rows may be told.
+        streams.step(f"read {fitted.plan.facts.integer('rows')} rows")
+        return fitted
 
     def _layout(self) -> Layout:
         columns, bits = self.reader.feature_map, self.reader.options.hash_bits
@@ -184,8 +181,6 @@ class FitInputs:
 def _request(
     options: FitOptions, schema: Schema, declared: DeclaredFacts, dataset: str
 ) -> FitRequest:
-    if options.sparsity is None:
-        raise UsageError(f"--algo {options.algo} needs --sparsity, the coefficients to keep")
     row_norm = options.row_norm if options.row_norm is not None else schema.row_norm
     normalize = options.normalize_rows
     if normalize is None:
@@ -273,11 +268,3 @@ def _stem(options: FitOptions) -> str:
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)
     return os.path.splitext(name)[0] or name
-
-
-def _counted(reader: Reader, streams: Streams) -> Iterator[RowBlock]:
-    rows = 0
-    for block in reader:
-        rows += block.n_rows
-        yield block
-    streams.step(f"read {rows} rows")  # of what was read, only the number of rows is public

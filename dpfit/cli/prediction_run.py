@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpfit.cli.metrics import Metrics, metrics_for
 from dpfit.cli.reading import prediction_read_options
+from dpfit.cli.streams import printable
 from dpfit.cli.targets import check_target
 from dpfit.data.open import expand_inputs
 from dpfit.data.reader import Reader
@@ -177,4 +178,4 @@ def _plain(value: object) -> object:
 
 def _text(value: object) -> str:
     plain = _plain(value)
-    return repr(plain) if isinstance(plain, float) else str(plain)
+    return repr(plain) if isinstance(plain, float) else printable(str(plain))

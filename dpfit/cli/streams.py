@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+def printable(text: str) -> str:
+    """The text in one line without control characters: names and labels may come from anybody."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
 @dataclass(frozen=True)
 class Streams:
     """The user's wishes about output. They never change a number.
@@ -49,19 +54,21 @@ class Streams:
 
     def warn(self, text: str) -> None:
         if not self.quiet:
-            sys.stderr.write(f"dpfit: warning: {text}\n")
+            sys.stderr.write(f"dpfit: warning: {printable(text)}\n")
 
     def inform(self, text: str) -> None:
         """What an unattended run should still say in one line."""
         if not self.quiet:
-            sys.stderr.write(f"dpfit: {text}\n")
+            sys.stderr.write(f"dpfit: {printable(text)}\n")
 
     def step(self, text: str) -> None:
         if self.verbose and not self.quiet:
-            sys.stderr.write(f"dpfit: {text}\n")
+            sys.stderr.write(f"dpfit: {printable(text)}\n")
 
     def result_table(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
         """A two-column table on stdout."""
+        rows = [(printable(name), printable(text)) for name, text in rows]
+        title = printable(title)
         if sys.stdout.isatty():
             _rich_table(self._console(to_stderr=False), title, rows)
             return
@@ -71,7 +78,8 @@ class Streams:
     def summary_table(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
         """A table for the person at the terminal; nothing when stderr is not one."""
         if self.interactive and not self.quiet:
-            _rich_table(self._console(to_stderr=True), title, rows)
+            clean = [(printable(name), printable(text)) for name, text in rows]
+            _rich_table(self._console(to_stderr=True), printable(title), clean)
 
     @contextlib.contextmanager
     def progress_bar(self, task: str, total: int) -> Iterator[Callable[[int], None]]:

@@ -35,9 +35,7 @@ def check_target(
     StorageError
         The output may not or cannot be written.
     """
-    for other in reads:
-        if other != "-" and _same_file(path, other):
-            raise UsageError(f"{path}: is a file of this run; choose another output")
+    check_apart(path, reads)
     check_writable(path, overwrite=force)
     head = _head(path)
     if not head:
@@ -46,6 +44,13 @@ def check_target(
         raise StorageError(f"{path}: is a ledger, which --force does not replace")
     if replaces_models_only and _MODEL not in head:
         raise StorageError(f"{path}: is not a model, and --force replaces nothing else")
+
+
+def check_apart(path: str, others: Iterable[str]) -> None:
+    """Refuse a file to write that is one of ``others``, under whatever name."""
+    for other in others:
+        if other != "-" and _same_file(path, other):
+            raise UsageError(f"{path}: is a file of this run; choose another name")
 
 
 def _same_file(left: str, right: str) -> bool:

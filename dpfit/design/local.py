@@ -95,6 +95,9 @@ class DesignBuilder:
         self._columns.clear()
         if index_base:
             columns -= np.int32(index_base)
+        # The compiled conversion checks nothing: a column out of range would write past the array.
+        if len(columns) and not 0 <= columns.min() <= columns.max() < n_features:
+            raise ValueError("a column lies outside the design")
         values = np.concatenate([np.zeros(0, np.int32), *self._values], dtype=np.int64)
         self._values.clear()
         coarser = 1 << (self.grid.bits - grid.bits)

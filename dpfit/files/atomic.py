@@ -7,7 +7,7 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from dpfit.errors import StorageError
@@ -15,15 +15,30 @@ from dpfit.errors import StorageError
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
-def write_atomically(path: str, data: bytes, *, overwrite: bool) -> None:
+def write_atomically(
+    path: str,
+    data: bytes,
+    *,
+    overwrite: bool,
+    last_look: Callable[[], None] | None = None,
+) -> None:
     """Write ``data`` to ``path`` so that a reader, or a crash, never sees half of it.
+
+    Parameters
+    ----------
+    path, data : str, bytes
+        Where and what.
+    overwrite : bool
+        Whether an existing file may be replaced.
+    last_look : callable, optional
+        Called when all is on disk but the name; stops the replacement by raising.
 
     Raises
     ------
     StorageError
         As :func:`written_atomically`.
     """
-    with written_atomically(path, overwrite=overwrite) as stream:
+    with written_atomically(path, overwrite=overwrite, last_look=last_look) as stream:
         stream.write(data)
 
 
@@ -39,6 +54,11 @@ def check_writable(path: str, *, overwrite: bool) -> None:
     if os.path.isdir(target):
         raise StorageError(f"{path}: is a folder, not a file")
     if _is_special(target):
+        if not stat.S_ISCHR(os.stat(target).st_mode):
+            # Opening a pipe waits for its reader, for ever if there is none.
+            raise StorageError(
+                f"{path}: is a pipe or socket", hint="give -o - and redirect standard output"
+            )
         return
     if os.path.exists(target) and not overwrite:
         raise StorageError(f"{path}: exists", hint="give --force to replace it")
@@ -50,7 +70,9 @@ def check_writable(path: str, *, overwrite: bool) -> None:
 
 
 @contextlib.contextmanager
-def written_atomically(path: str, *, overwrite: bool) -> Iterator[BinaryIO]:
+def written_atomically(
+    path: str, *, overwrite: bool, last_look: Callable[[], None] | None = None
+) -> Iterator[BinaryIO]:
     """A stream whose content becomes ``path`` when the block ends, and vanishes when it fails.
 
     A link is followed, the mode of a file that is replaced is kept, and a new file gets the mode
@@ -59,9 +81,11 @@ def written_atomically(path: str, *, overwrite: bool) -> Iterator[BinaryIO]:
     Parameters
     ----------
     path : str
-        Target file. A device or pipe (``/dev/null``) is written directly.
+        Target file. A device (``/dev/null``) is written directly.
     overwrite : bool
         Whether an existing file may be replaced.
+    last_look : callable, optional
+        Called when all is on disk but the name; stops the replacement by raising.
 
     Raises
     ------
@@ -69,7 +93,7 @@ def written_atomically(path: str, *, overwrite: bool) -> Iterator[BinaryIO]:
         The file exists and may not be replaced, or the system refused to write.
     """
     try:
-        with _written(os.path.realpath(path), overwrite=overwrite) as stream:
+        with _written(os.path.realpath(path), overwrite, last_look) as stream:
             yield stream
     except FileExistsError:
         raise StorageError(f"{path}: exists", hint="give --force to replace it") from None
@@ -78,7 +102,9 @@ def written_atomically(path: str, *, overwrite: bool) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _written(target: str, *, overwrite: bool) -> Iterator[BinaryIO]:
+def _written(
+    target: str, overwrite: bool, last_look: Callable[[], None] | None
+) -> Iterator[BinaryIO]:
     if _is_special(target):
         with open(target, "wb") as stream:
             yield stream
@@ -88,6 +114,8 @@ def _written(target: str, *, overwrite: bool) -> Iterator[BinaryIO]:
             yield stream
         os.fchmod(descriptor, _mode_for(target))
         os.fsync(descriptor)
+        if last_look is not None:
+            last_look()
         if overwrite:
             os.replace(temporary, target)
         else:

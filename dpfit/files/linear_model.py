@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpfit.errors import DataError, StorageError
 
 SCHEMA: Final = "dpfit-model/1"
-LARGEST_FEATURE_COUNT: Final = 2**31 - 1
+LARGEST_FEATURE_COUNT: Final = 2**31 - 2  # what the readers can number
 
 Json: TypeAlias = Mapping[str, object]
 Label: TypeAlias = float | str
@@ -177,7 +177,7 @@ def _model(document: object) -> LinearModel:
         index_base=index_base,
         feature_map=None if columns is None else _mapping(columns, "features.columns"),
         label_column=label,
-        hash_bits=None if bits is None else _whole(bits, "features.hash_bits", 1, 31),
+        hash_bits=None if bits is None else _whole(bits, "features.hash_bits", 1, 30),
         row_map=(kind, norm),
         intercept=intercept,
         offset=_number(root["offset"], "offset"),

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import socket
+import stat
 import time
 from collections.abc import Callable, Iterator
 
 from dpfit.errors import LockBusyError, StorageError
 
 _POLL_SECONDS = 0.005
+_SIGNATURE = b"process "
 
 
 @contextlib.contextmanager
 def locked(
     path: str, *, timeout: float, while_waiting: Callable[[], None] | None = None
-) -> Iterator[None]:
+) -> Iterator[Callable[[], None]]:
     """Hold the exclusive lock of ``path`` (the file ``path + ".lock"``) for the block.
+
+    Yields a last look: call it just before what the lock guards is changed; it raises when the lock
+    file was removed meanwhile, so that another process may hold the lock too.
 
     Parameters
     ----------
@@ -40,24 +46,56 @@ def locked(
     StorageError
         The lock file cannot be opened.
     """
-    name = os.path.realpath(path) + ".lock"
+    name = lock_name(path)
+    deadline = time.monotonic() + timeout
+    while True:
+        descriptor = _open(name, path)
+        try:
+            _acquire(descriptor, path, deadline, while_waiting)
+            if not _still_named(descriptor, name):
+                continue  # removed by somebody while we waited: that lock guards nothing any more
+            _sign(descriptor)
+            yield functools.partial(_require_named, descriptor, name, path)
+            return
+        finally:
+            os.close(descriptor)  # lets go of the lock, whatever happened
+
+
+def lock_name(path: str) -> str:
+    """The file that is locked for ``path``; links lead to one lock."""
+    return os.path.realpath(path) + ".lock"
+
+
+def _open(name: str, path: str) -> int:
+    """Open the lock file, never through a link, and never a file that is something else."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(name, flags, 0o666)
     except OSError as error:
         reason = (error.strerror or "refused").lower()
         raise StorageError(f"{path}: its lock file cannot be opened: {reason}") from None
+    regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+    if not regular or os.pread(descriptor, len(_SIGNATURE), 0) not in (b"", _SIGNATURE):
+        os.close(descriptor)
+        raise StorageError(f"{path}: {os.path.basename(name)} stands where its lock file belongs")
+    return descriptor
+
+
+def _require_named(descriptor: int, name: str, path: str) -> None:
+    if not _still_named(descriptor, name):
+        raise StorageError(f"{path}: its lock file was removed while it was held")
+
+
+def _still_named(descriptor: int, name: str) -> bool:
     try:
-        _acquire(descriptor, path, timeout, while_waiting)
-        _sign(descriptor)
-        yield
-    finally:
-        os.close(descriptor)  # lets go of the lock, whatever happened
+        return os.path.samestat(os.fstat(descriptor), os.stat(name))
+    except FileNotFoundError:
+        return False
 
 
 def _acquire(
-    descriptor: int, path: str, timeout: float, while_waiting: Callable[[], None] | None
+    descriptor: int, path: str, deadline: float, while_waiting: Callable[[], None] | None
 ) -> None:
-    deadline = time.monotonic() + timeout
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dpfit.algorithms import dp_ight, dp_screen
+from dpfit.algorithms import dp_gd, dp_ight, dp_screen
 from dpfit.algorithms.base import Algorithm
 from dpfit.algorithms.default_rule import PublicScale
+from dpfit.algorithms.dp_gd import DpGd
+from dpfit.algorithms.dp_ight import DpIght
 from dpfit.algorithms.shares import Quantity, Share
 from dpfit.design.grid import Grid, grid_bits
 from dpfit.fitting.request import FitRequest
@@ -124,12 +126,17 @@ def _algorithm(request: FitRequest, facts: PublicFacts, loss: Loss) -> Algorithm
             iterations=request.iterations or screen.iterations,
             residual_clip=request.residual_clip,
         )
-    ight = dp_ight.default_rule(scale, request.sparsity)
+    rule: DpGd | DpIght
+    if request.algorithm == "dp-gd":
+        rule = dp_gd.default_rule(scale, request.sparsity)
+    else:
+        assert request.sparsity is not None
+        rule = dp_ight.default_rule(scale, request.sparsity)
     return replace(
-        ight,
-        iterations=request.iterations or ight.iterations,
-        step_size=request.step_size or ight.step_size,
-        residual_clip=request.residual_clip or ight.residual_clip,
+        rule,
+        iterations=request.iterations or rule.iterations,
+        step_size=request.step_size or rule.step_size,
+        residual_clip=request.residual_clip or rule.residual_clip,
     )
 
 

@@ -12,9 +12,11 @@ from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.records import DeclaredFacts, Label
 
-ALGORITHMS: Final = ("dp-ight", "dp-screen")
+ALGORITHMS: Final = ("dp-ight", "dp-screen", "dp-gd")
+_NEED_SPARSITY: Final = ("dp-ight",)
 LOSSES: Final = ("logistic", "squared")
 
+_LARGEST_COUNT: Final = 1 << 40  # of rows or features: more would leave no number grid
 _MOST_ITERATIONS: Final = 1_000_000
 _ROW_NORMS: Final = (1e-100, 1e100)  # beyond, products of the public units leave the float range
 
@@ -25,8 +27,8 @@ class FitRequest:
 
     Attributes
     ----------
-    sparsity : int
-        Coefficients to keep.
+    sparsity : int or None
+        Coefficients to keep; None keeps a dense model, where the algorithm has one.
     budget : Budget or None
         None asks for a run without privacy.
     dataset : str
@@ -60,7 +62,7 @@ class FitRequest:
         A value is out of its range, or two of them contradict each other.
     """
 
-    sparsity: int
+    sparsity: int | None
     budget: Budget | None
     dataset: str
     algorithm: str = "dp-ight"
@@ -82,7 +84,10 @@ class FitRequest:
         _one_of("--algo", self.algorithm, ALGORITHMS)
         if self.loss is not None:
             _one_of("--loss", self.loss, LOSSES)
-        _at_least_one("--sparsity", self.sparsity)
+        if self.sparsity is not None:
+            _at_least_one("--sparsity", self.sparsity)
+        elif self.algorithm in _NEED_SPARSITY:
+            raise UsageError(f"--algo {self.algorithm} needs --sparsity, the coefficients to keep")
         _at_least_one("--threads", self.threads)
         if self.iterations is not None:
             _at_least_one("--iterations", self.iterations)
@@ -100,6 +105,8 @@ class FitRequest:
         for option, value in (("--n-rows", declared.n_rows), ("--n-features", declared.n_features)):
             if value is not None:
                 _at_least_one(option, value)
+                if value > _LARGEST_COUNT:
+                    raise UsageError(f"{option} must be at most {_LARGEST_COUNT}")
         if declared.labels is not None and declared.target_range is not None:
             raise UsageError("--labels and --target-range exclude each other")
         if declared.labels is not None and self.loss == "squared":

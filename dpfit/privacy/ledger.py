@@ -8,6 +8,7 @@ between leaves the charge spent.
 from __future__ import annotations
 
 import os
+import stat
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -63,7 +64,16 @@ class Ledger:
             The file is damaged.
         """
         try:
-            if os.path.getsize(self.path) > _LARGEST_FILE:
+            status = os.stat(self.path)
+            if not stat.S_ISREG(status.st_mode):
+                raise StorageError(f"{self.path}: is no regular file and cannot be a ledger")
+            if status.st_nlink > 1:
+                # A rename would part the names, and each would carry the whole budget.
+                raise PrivacyError(
+                    f"{self.path}: the ledger has a second hard link",
+                    hint="remove the other name; a symbolic link to the ledger is fine",
+                )
+            if status.st_size > _LARGEST_FILE:
                 raise PrivacyError(f"{self.path}: damaged ledger: larger than a ledger can be")
             with open(self.path, "rb") as stream:
                 return parse_ledger(stream.read(), self.path)
@@ -84,13 +94,13 @@ class Ledger:
             The file exists: a cap belongs to the first line of the chain and is not changed.
         """
         document = LedgerDocument(cap)
-        with self._locked():
+        with self._locked() as last_look:
             if os.path.exists(self.path):
                 raise StorageError(
                     f"{self.path}: exists, and the cap of a ledger cannot be changed",
                     hint="start a new ledger file for a new cap",
                 )
-            write_atomically(self.path, document.to_bytes(), overwrite=False)
+            write_atomically(self.path, document.to_bytes(), overwrite=False, last_look=last_look)
         return document
 
     def check(self, events: Sequence[Event]) -> None:
@@ -119,7 +129,7 @@ class Ledger:
         LockBusyError, StorageError
             The file could not be locked, read or written.
         """
-        with self._locked():
+        with self._locked() as last_look:
             document = self.read()
             _refuse_beyond_cap(document, events, self.path)
             document = document.append(
@@ -131,16 +141,16 @@ class Ledger:
                     **description,
                 }
             )
-            write_atomically(self.path, document.to_bytes(), overwrite=True)
+            write_atomically(self.path, document.to_bytes(), overwrite=True, last_look=last_look)
         return document.entries[-1]
 
     def close(self, run: str, outcome: str, **detail: str) -> None:
         """Append how a run ended, ``released`` or ``aborted``. The charge does not change."""
-        with self._locked():
+        with self._locked() as last_look:
             document = self.read().append({"kind": outcome, "run": run, "time": _now(), **detail})
-            write_atomically(self.path, document.to_bytes(), overwrite=True)
+            write_atomically(self.path, document.to_bytes(), overwrite=True, last_look=last_look)
 
-    def _locked(self) -> AbstractContextManager[None]:
+    def _locked(self) -> AbstractContextManager[Callable[[], None]]:
         return locked(self.path, timeout=self._lock_timeout, while_waiting=self._while_waiting)
 
 

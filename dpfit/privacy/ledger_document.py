@@ -21,14 +21,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from dpfit.errors import PrivacyError
+from dpfit.errors import PrivacyError, UsageError
 from dpfit.privacy.accountant import Cost, compose
 from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.calibration import Budget
 from dpfit.privacy.events import Event, event_from_json
 
 SCHEMA: Final = "dpfit-ledger/1"
@@ -144,10 +144,12 @@ def _cap(value: object) -> Cap | None:
     if not isinstance(value, dict) or value.keys() != {"epsilon", "delta", "adjacency"}:
         raise ValueError("its cap needs exactly epsilon, delta and adjacency")
     epsilon, delta = value["epsilon"], value["delta"]
-    if not (isinstance(epsilon, int | float) and 0 < epsilon <= sys.float_info.max):
-        raise ValueError("its cap's epsilon is no positive number")
-    if not (isinstance(delta, int | float) and 0 < delta < 1):
-        raise ValueError("its cap's delta is not between 0 and 1")
+    if type(epsilon) not in (int, float) or type(delta) not in (int, float):
+        raise ValueError("its cap is no number")
+    try:
+        Budget.from_request(float(epsilon), float(delta), None, None)
+    except (UsageError, OverflowError):
+        raise ValueError("its cap is outside the range of budgets") from None
     return Cap(float(epsilon), float(delta), Adjacency(value["adjacency"]))
 
 

@@ -120,10 +120,15 @@ class RecordCollector:
         self._settle_rows(adjacency)
         lowest, highest = self._builder.column_range()
         base, origin = layout.index_base, Origin.DEFAULT
-        if self._declared.index_base is not None:
-            base, origin = self._declared.index_base, Origin.DECLARED
+        said = self._declared.index_base
+        if said is not None:
+            if base not in (None, said):
+                raise UsageError(f"--index-base {said}: columns of this input count from {base}")
+            base, origin = said, Origin.DECLARED
         elif base is None:
             base, origin = (0 if lowest == 0 and highest >= 0 else 1), Origin.ASSUMED
+        if lowest < base and highest >= 0:
+            raise DataError(f"has a column before number {base}, the first", path=self._source)
         self.index_base = base
         self._add("index_base", base, origin, "--index-base")
         self._settle_features(highest + 1 - base, layout.n_features)
