@@ -120,7 +120,8 @@ def test_control_characters_never_reach_the_terminal(dpfit: Any) -> None:
     assert run.status == 3
     assert "\x1b" not in run.err
     assert run.err.count("\n") <= 2
-    Path("t.csv").write_text('y,a\n' + '"p\x1b[2J\ndpfit: all is well",1\nq,2\n' * 9, encoding="utf-8")
+    records = '"p\x1b[2J\ndpfit: all is well",1\nq,2\n' * 9
+    Path("t.csv").write_text("y,a\n" + records, encoding="utf-8")
     run = dpfit.here("fit", *dpfit.budget, "--label", "y", "t.csv")
     assert "\x1b" not in run.err
     assert "\ndpfit: all is well" not in run.err
