@@ -64,10 +64,12 @@ def expand_inputs(operands: Sequence[str]) -> list[str]:
     # A record that is read twice would count twice, under any of its file's names.
     names: dict[tuple[int, int], str] = {}
     for path in paths:
-        first = names.setdefault(_identity(path), path)
-        if first is not path:
+        identity = _identity(path)
+        if identity in names:
+            first = names[identity]
             same = "" if first == path else f", as {first}"
             raise UsageError(f"{path}: is named twice{same}")
+        names[identity] = path
     return paths
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dpfit.data.features import FeatureMap
 from dpfit.data.schema import ColumnRole
 from dpfit.errors import DataError, UsageError
 
@@ -55,11 +56,128 @@ def test_a_header_of_numbers_is_a_missing_header(read) -> None:
     assert "--no-header" in (error.hint or "")
 
 
+@pytest.mark.parametrize("number", ["77", "-1.5", "1e999", "nan", "0x1F", "1_0", "+.5", '"7,5"'])
+@pytest.mark.parametrize("predicting", [False, True])
+def test_a_record_is_not_taken_for_names(read, number, predicting) -> None:
+    """Any number among the names says that the first record is data, which stays unsaid."""
+    error = fault(read, f"\nMeier,{number},y,1\n", predicting=predicting)
+    assert str(error).endswith(
+        "x.csv:2: the names of columns 2 and 4 are numbers: is this a record?"
+    )
+    assert ("--schema" in (error.hint or "")) != predicting
+    assert "--no-header" in (error.hint or "")
+    error = fault(read, f"y,{number},a\n1,2,3\n")
+    assert "the name of column 2 is a number" in error.message
+    many = fault(read, "y," + ",".join(map(str, range(9))) + "\n")
+    assert "columns 2, 3, 4, 5, 6 and 4 more are" in many.message
+
+
+def test_declared_names_may_be_numbers(read) -> None:
+    """A name that stands in the schema or in the model is public already."""
+    columns = {"77": ColumnRole(), "1": ColumnRole("label")}
+    rows = read("a,77,1\n2,3,4\n", "x.csv", columns=columns)
+    assert rows.matrix.toarray().tolist() == [[2, 3]]
+    error = fault(read, "a,77,1,78\n2,3,4,5\n", columns=columns, label=None)
+    assert "the name of column 4" in error.message
+    model = FeatureMap.build(["77", "1"], {}, "1", None)
+    options = {"feature_map": model, "predicting": True, "target_required": False}
+    assert read("1,77\n2,3\n", "x.csv", **options).matrix.toarray().tolist() == [[3]]
+
+
+def test_the_label_column_that_is_not_there(read) -> None:
+    """The hint follows from what the header looks like."""
+    for name, text in (("comma", "y;a\n1;2\n"), ("comma", "y\ta\n1\t2\n")):
+        assert fault(read, text).hint == f"the header has no {name}: see --delimiter"
+    assert fault(read, "y,a\n1,2\n", "x.tsv").hint == "the header has no tab: see --delimiter"
+    assert "--no-header" in (fault(read, "a,b\n1,2\n").hint or "")
+    hint = fault(read, "a,b\n1,2\n", header=False).hint or ""
+    assert "--no-header" not in hint
+    assert "number" in hint
+
+
+def test_none_of_the_models_columns(read) -> None:
+    """The hint follows from what the header looks like, and no name found is said."""
+    model = FeatureMap.build(["a", "b"], {}, None, None)
+    options = {"feature_map": model, "predicting": True, "target_required": False, "label": None}
+    for text, header, wanted in (
+        ("Jane,Doe\n", True, "see --no-header"),
+        ("a;b\n", True, "the header has no comma: see --delimiter"),
+        ("a,b\n", False, "the columns have names: leave --no-header out"),
+    ):
+        error = fault(read, text, header=header, **options)
+        assert (error.message, error.hint) == ("none of the expected columns is there", wanted)
+    error = fault(read, "a,Jane,Doe\n", **options)
+    assert error.message == "missing columns: 'b'; 2 extra columns"
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (0.0, 1.0)])
+@pytest.mark.parametrize("predicting", [False, True])
+def test_a_label_outside_the_set_has_its_line(read, labels, predicting) -> None:
+    """Case and blanks inside count; the line is that of the record."""
+    text = isinstance(labels[0], str)
+    good, bad = (("no", "Yes"), ("no", "y es")) if text else (("1", "2"), ("0", "-1"))
+    rows = read(f"y,a\n{labels[0]},1\n {labels[1]} ,2\n", "x.csv", label="y", labels=labels)
+    assert rows.target.tolist() == list(labels)
+    for first, second in (good, bad):
+        error = fault(
+            read, f'y,a\n{first},"2"\n\n{second},3\n', labels=labels, predicting=predicting
+        )
+        assert error.line == 4
+        assert "the label is not one of" in error.message
+        assert ("--labels" in (error.hint or "")) != predicting
+    if not text:
+        assert fault(read, "y,a\n1,2\nno,3\n", labels=labels).line == 3
+
+
+def test_a_range_brings_numbers_to_the_unit_interval(read) -> None:
+    """Clipped, then mapped; the low end is no entry and 0 does not stay 0."""
+    columns = {"a": ColumnRole(range=(-10.0, 30.0)), "b": ColumnRole(range=(0.0, 5e-324))}
+    text = "y,a,b,c\n1,-11,0,7\n1,0,1,8\n1,40,0,9\n1,,0,9\n"
+    rows = read(text, "x.csv", label="y", columns=columns, missing="zero")
+    assert rows.matrix.toarray().tolist() == [[0, 0, 7], [0.25, 1, 8], [1, 0, 9], [0.25, 0, 9]]
+    assert fault(read, text, columns=columns).line == 5
+    assert fault(read, "y,a,b\n1,inf,0\n", columns=columns).line == 2
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_texts_that_count_as_empty(read, quote) -> None:
+    """As an empty cell in a column of any role, also with blanks around; never a label."""
+    columns = {**JOB, "h": ColumnRole("hashed")}
+    options = {"columns": columns, "hash_bits": 2, "na": ("?", "-9")}
+    for at, text in ((1, "?"), (2, "?"), (3, "?"), (1, "-9"), (3, " -9 "), (1, " ? ")):
+        cells = ["1", "2", "clerk", "x"]
+        cells[at] = quote + text + quote
+        content = "y,a,job,h\n" + ",".join(cells) + "\n"
+        error = fault(read, content, **options)
+        assert error.message.endswith("is empty")
+        assert error.hint == "see --missing zero"
+        assert read(content, "x.csv", label="y", missing="zero", **options).matrix.nnz == 2
+    assert read("y,a,job,h\n1,-9.0,clerk,x\n", "x.csv", label="y", **options).matrix.nnz == 3
+    assert "the label is empty" in fault(read, "y,a,job,h\n-9,2,clerk,x\n", **options).message
+
+
+def test_other_levels_may_be_no_feature(read) -> None:
+    """``other`` lets a level pass that is not declared; an empty cell stays empty."""
+    columns = {"job": ColumnRole("categorical", ("clerk", "farmer"), other=True)}
+    rows = read("y,job\n1,farmer\n1,spy\n", "x.csv", label="y", columns=columns)
+    assert rows.matrix.toarray().tolist() == [[0, 1], [0, 0]]
+    assert "is empty" in fault(read, "y,job\n1,\n", columns=columns).message
+
+
 def test_text_in_a_numeric_column_is_an_error(read) -> None:
     """Rule 17: nothing becomes zero because it is no number."""
     error = fault(read, "y,a\n1,2\n1,two\n")
     assert error.line == 3
-    assert "field 2" in error.message
+    assert error.message == "column 'a' (field 2) is not a number"
+    assert (error.hint or "").startswith('in a --schema file: [columns.a] role = "ignore"')
+    assert "schema" not in (fault(read, "y,a\n1,two\n", predicting=True).hint or "")
+    error = fault(read, "1,2\n1,two\n", label="1", header=False)
+    assert error.message == "field 2 is not a number"
+    assert "[columns.c2]" in (error.hint or "")
+    error = fault(read, 'y,"a b ""c"""\n1,two\n')
+    assert '[columns."a b \\"c\\""]' in (error.hint or "")
+    for cell in ("inf", "1e400", "0x1", "1_0"):
+        assert fault(read, f"y,a\n1,{cell}\n").hint is None
 
 
 def test_a_tsv_is_not_one_column(read) -> None:
@@ -142,6 +260,10 @@ def test_unknown_levels_are_errors_with_the_line(read) -> None:
     error = fault(read, "y,job\n1,clerk\n1,secretspy\n", columns=JOB)
     assert error.line == 3
     assert "secretspy" not in str(error)
+    assert error.message == "column 'job' (field 2) has a level that is not declared"
+    assert (error.hint or "").startswith("add it to the levels of column job")
+    hint = fault(read, "y,job\n1,spy\n", columns=JOB, predicting=True).hint or ""
+    assert "add it" not in hint
 
 
 def test_a_categorical_column_needs_levels_or_hashing(read) -> None:
@@ -193,10 +315,12 @@ def test_encodings(read) -> None:
 
 
 def test_prediction_may_lack_the_label(read) -> None:
-    """Without a label column there is no target; with one it comes back."""
+    """A label column that is not needed is not read, whatever it holds."""
     options = {"label": "y", "target_required": False}
     assert read("a,b\n1,2\n", "x.csv", **options).target is None
-    assert read("a,y\n1,2\n", "x.csv", **options).target.tolist() == [2]
+    rows = read("a,y\n1,\n3,x\n", "x.csv", labels=(0.0, 1.0), **options)
+    assert rows.target is None
+    assert rows.matrix.toarray().tolist() == [[1], [3]]
 
 
 def test_one_column_is_enough(read) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpfit.errors import DataError
+from dpfit.data.schema import ColumnRole
+from dpfit.errors import DataError, UsageError
 
 
 def fault(read, text, **options) -> DataError:
@@ -34,7 +35,10 @@ def test_an_index_beyond_the_width_is_refused_or_dropped(read, base, beyond) -> 
     text = f"1 {beyond - 1}:1 {beyond}:1\n"
     error = fault(read, text, n_features=3, index_base=base)
     assert error.line == 1
-    assert "--ignore-new-features" in (error.hint or "")
+    assert error.hint == "correct --n-features, or see --index-base"
+    error = fault(read, text, n_features=3, index_base=base, predicting=True)
+    assert error.message == "a column index is beyond the model's features"
+    assert error.hint == "--ignore-new-features"
     rows = read(text, n_features=3, index_base=base, ignore_new_features=True)
     assert rows.matrix.indices.tolist() == [beyond - 1]
     assert read("1 1:1\n", n_features=10**6).matrix.nnz == 1
@@ -153,6 +157,47 @@ def test_each_cause_has_its_message(read, token, cause) -> None:
     error = fault(read, f"1 1:2\n\n1 {token}\n")
     assert error.line == 3
     assert cause in error.message
+
+
+@pytest.mark.parametrize("predicting", [False, True])
+def test_a_label_outside_the_set_has_its_line(read, predicting) -> None:
+    """The declared labels, or the model's classes, are held to where the line is known."""
+    text = "+1 1:1\n\n-1 2:1\n0 1:1\n"
+    assert read(text, labels=(-1.0, 0.0, 1.0)).target.tolist() == [1, -1, 0]
+    error = fault(read, text, labels=(-1.0, 1.0), predicting=predicting)
+    assert error.line == 4
+    assert error.message.startswith("the label is not one of")
+    assert ("--labels" in (error.hint or "")) != predicting
+    assert read("1:1\n", labels=(-1.0, 1.0), target_required=False).target is None
+
+
+@pytest.mark.parametrize("how", ["sum", "last"])
+@pytest.mark.parametrize("hash_bits", [None, 1])
+def test_no_merging_makes_an_infinity(read, how, hash_bits) -> None:
+    """Sums of repeated or colliding columns that overflow are errors with their line."""
+    rest = " ".join(f"{i}:1e308" for i in range(2, 9))
+    text = f"1 1:1\n1 1:1e308 1:1e308 {rest}\n"
+    if how == "last" and hash_bits is None:
+        assert np.isfinite(read(text, duplicates=how).matrix.data).all()
+        return
+    error = fault(read, text, duplicates=how, hash_bits=hash_bits)
+    assert error.line == 2
+    assert "too large for a float" in error.message
+    assert fault(read, text + "x\n", duplicates=how, hash_bits=hash_bits).line == 2
+
+
+def test_what_speaks_of_tables_is_refused(read) -> None:
+    """--label, columns, texts for empty and labels that are texts mean nothing here."""
+    for options in (
+        {"label": "y"},
+        {"columns": {"a": ColumnRole("ignore")}},
+        {"na": ("?",)},
+        {"labels": ("no", "yes")},
+    ):
+        with pytest.raises(UsageError):
+            read("1 1:1\n", **options)
+    stored = {"y": ColumnRole("label")}
+    assert read("1 1:1\n", columns=stored, predicting=True).matrix.nnz == 1
 
 
 @pytest.mark.parametrize("label", ["nan", "inf", "1_0", "yes", "0x1"])

@@ -6,6 +6,8 @@ import bz2
 import gzip
 import io
 import lzma
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,11 +48,10 @@ def content(path: Path) -> bytes:
 @each_compression
 @pytest.mark.parametrize("members", [1, 2, 5])
 def test_compression_is_transparent(tmp_path: Path, suffix: str, members: int) -> None:
-    """Rule 28: any number of members, whatever the name says or does not say."""
-    data = COMPRESS[suffix](TEXT) * members
-    for name in ("x.svm" + suffix, "x.svm"):
-        (tmp_path / name).write_bytes(data)
-        assert content(tmp_path / name) == TEXT * members
+    """Rule 28: any number of members."""
+    path = tmp_path / f"x.svm{suffix}"
+    path.write_bytes(COMPRESS[suffix](TEXT) * members)
+    assert content(path) == TEXT * members
 
 
 @each_compression
@@ -92,6 +93,44 @@ def test_a_name_that_lies_is_an_error(tmp_path: Path, suffix: str) -> None:
     path.write_bytes(TEXT)
     with pytest.raises(DataError, match="the name says"):
         content(path)
+
+
+@each_compression
+@pytest.mark.parametrize("name", ["x.svm", "x", "x.parquet", "x.gzip"])
+def test_a_name_that_hides_compression_is_an_error(tmp_path: Path, suffix: str, name: str) -> None:
+    """The format goes by the name: compressed data under a plain one are refused."""
+    path = tmp_path / name
+    path.write_bytes(COMPRESS[suffix](TEXT))
+    with pytest.raises(DataError, match="which the name does not say") as caught:
+        content(path)
+    assert f"rename it to end in {suffix}" in (caught.value.hint or "")
+
+
+def test_a_pipe_has_no_name_to_go_by(tmp_path: Path) -> None:
+    """Like standard input, it is recognised by its first bytes."""
+    path = tmp_path / "pipe.svm"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(gzip.compress(TEXT),))
+    writer.start()
+    assert content(path) == TEXT
+    writer.join()
+
+
+def test_a_file_is_read_once(tmp_path: Path) -> None:
+    """The same file by the same name, a link or its folder is named twice."""
+    folder, file = tmp_path / "parts", tmp_path / "parts" / "a.svm"
+    folder.mkdir()
+    file.write_bytes(TEXT)
+    (tmp_path / "hard.svm").hardlink_to(file)
+    (tmp_path / "soft.svm").symlink_to(file)
+    for second in (file, folder, tmp_path / "hard.svm", tmp_path / "soft.svm"):
+        with pytest.raises(UsageError, match="is named twice"):
+            expand_inputs([str(file), str(second)])
+    (folder / "b.svm").write_bytes(TEXT)
+    assert len(expand_inputs([str(folder)])) == 2
+    (folder / "c.svm").hardlink_to(file)
+    with pytest.raises(UsageError, match=r"c\.svm: is named twice, as .*a\.svm$"):
+        expand_inputs([str(folder)])
 
 
 def test_stdin_is_not_closed() -> None:

@@ -17,6 +17,7 @@ target_range = [0, 1]
 index_base = 1
 row_norm = 1.0
 label = "income"
+na = ["?", -999]
 [columns.job]
 role = "categorical"
 levels = ["clerk", "farmer"]
@@ -24,6 +25,9 @@ levels = ["clerk", "farmer"]
 role = "hashed"
 [columns.grade]
 levels = [1, 2]
+other = true
+[columns.age]
+range = [0, 120]
 """
 
 
@@ -43,10 +47,12 @@ def test_every_fact(tmp_path: Path) -> None:
         index_base=1,
         row_norm=1.0,
         label="income",
+        na=("?", "-999"),
         columns={
             "job": ColumnRole("categorical", ("clerk", "farmer")),
             "city": ColumnRole("hashed"),
-            "grade": ColumnRole("categorical", ("1", "2")),
+            "grade": ColumnRole("categorical", ("1", "2"), other=True),
+            "age": ColumnRole(range=(0.0, 120.0)),
         },
     )
     assert schema_of(tmp_path, "") == Schema()
@@ -71,7 +77,23 @@ def test_every_fact(tmp_path: Path) -> None:
         ("labels = [1, 'a']", "labels"),
         ("label = ''", "label"),
         ("label = 3", "label"),
+        ("na = '?'", "na"),
+        ("na = []", "na"),
+        ("na = ['']", "na"),
+        ("na = ['?', '?']", "na"),
+        ("na = [' ?']", "na"),
+        ("na = [1.5]", "na"),
         ("columns = 3", "columns"),
+        ("[columns.age]\nrange = [1, 0]", "columns.age.range"),
+        ("[columns.age]\nrange = [0, 0]", "columns.age.range"),
+        ("[columns.age]\nrange = [0]", "columns.age.range"),
+        ("[columns.age]\nrange = [0, inf]", "columns.age.range"),
+        ("[columns.age]\nrange = [-1e308, 1e308]", "columns.age.range"),
+        ("[columns.age]\nrange = [0, 1]\nrole = 'hashed'", "columns.age.range"),
+        ("[columns.age]\nrange = [0, 1]\nlevels = ['a']", "columns.age.range"),
+        ("[columns.job]\nother = true", "columns.job.other"),
+        ("[columns.job]\nother = true\nrole = 'categorical'", "columns.job.other"),
+        ("[columns.job]\nother = 1\nlevels = ['a']", "columns.job.other"),
         ("[columns]\njob = 3", "columns.job"),
         ("[columns.job]\nrole = 'odd'", "columns.job.role"),
         ("[columns.job]\nkind = 'numeric'", "columns.job"),
@@ -88,6 +110,12 @@ def test_wrong_keys_and_types_are_named(tmp_path: Path, text: str, key: str) -> 
     assert f"'{key}'" in caught.value.message
     assert "s.toml" in caught.value.message
     assert "\n" not in caught.value.message
+
+
+def test_a_level_cannot_count_as_empty(tmp_path: Path) -> None:
+    """One text has one meaning."""
+    with pytest.raises(UsageError, match="column 'job' also stands under 'na'"):
+        schema_of(tmp_path, "na = ['?']\n[columns.job]\nlevels = ['a', '?']")
 
 
 def test_two_labels_are_refused(tmp_path: Path) -> None:
