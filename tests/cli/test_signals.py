@@ -187,9 +187,10 @@ while ended == -9:
     where = os.path.join(folder, str(k))
     shutil.copytree(os.path.join(folder, "start"), where)
     ended = child(where, k)
-    shutil.copytree(where, os.path.join(folder, f"{k}-again"))
-    again = child(os.path.join(folder, f"{k}-again"), None)
-    assert again == 0, (k, again)
+    if k % 3 == 0:
+        shutil.copytree(where, os.path.join(folder, f"{k}-again"))
+        again = child(os.path.join(folder, f"{k}-again"), None)
+        assert again == 0, (k, again)
     k += 1
 assert ended == 0, ended
 print(k - 1)
@@ -201,7 +202,7 @@ def test_kill_at_every_step(dpfit: Any, earlier: int) -> None:
     """Killed before any step of writing: a valid ledger that covers what got out, no half file.
 
     The noise key is not made before the charge is on disk, a model is whole or absent, and the next
-    run works.
+    run works (tried after every third step).
     """
     start = dpfit.folder / "start"
     start.mkdir()
@@ -238,8 +239,9 @@ def check_after_kill(dpfit: Any, k: int, earlier: int) -> None:
         assert "tiny.model.json" in names, where
     if "tiny.model.json" in names:
         read_linear_model(str(folder / "tiny.model.json"))
-    again = dpfit.outcomes(f"{k}-again/tiny.ledger.json")
-    assert again == [*outcomes, "released"], where
+    if k % 3 == 0:
+        again = dpfit.outcomes(f"{k}-again/tiny.ledger.json")
+        assert again == [*outcomes, "released"], where
 
 
 # --- closed pipes and descriptors ----------------------------------------------------------------
