@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpfit.data import spool
+from dpfit.data.features import FeatureMap
 from dpfit.data.reader import Reader, ReadOptions
 from dpfit.data.schema import ColumnRole
 from dpfit.errors import DataError, UsageError
@@ -84,6 +85,76 @@ def test_sparse_layouts(read, layout) -> None:
     rows = read(parquet_bytes(sparse_table(layout)), "x.parquet", label="y")
     expected = [[2, 0, 0, 1, 0, 0, 0, 0], [0] * 8, [0, 0, 0, 0, 0, 0, 0, 0.5]]
     assert rows.matrix.toarray().tolist() == expected
+
+
+@pytest.mark.parametrize("layout", ["struct", "pair"])
+def test_a_column_beside_sparse_rows_is_named(read, layout) -> None:
+    """What stands beside the lists is the target, or is to be set aside."""
+    error = fault(read, {**sparse_table(layout), "z": [1, 2, 3]}, label="z")
+    assert error.message == "sparse rows stand alone, but the file also has column 'y'"
+    assert (error.hint or "").startswith("name the target with --label")
+    aside = {"z": ColumnRole("ignore")}
+    content = parquet_bytes({**sparse_table(layout), "z": [1, 2, 3]})
+    assert read(content, "x.parquet", label="y", columns=aside).matrix.nnz == 3
+    model = {"columns": {"y": ColumnRole("label")}, "predicting": True, "target_required": False}
+    with pytest.raises(DataError, match="column 'z'") as caught:
+        read(content, "x.parquet", **model)
+    assert "--ignore-new-features" in (caught.value.hint or "")
+    rows = read(content, "x.parquet", ignore_new_features=True, **model)
+    assert rows.target is None
+    assert rows.matrix.nnz == 3
+
+
+def test_a_model_of_numbered_columns_reads_no_named_ones(read) -> None:
+    """A table never passes for sparse rows of the same width."""
+    content = parquet_bytes({"a": [1.0], "b": [2.0]})
+    for more in ({}, {"ignore_new_features": True}):
+        with pytest.raises(DataError, match="its columns have names"):
+            read(content, "x.parquet", predicting=True, target_required=False, n_features=2, **more)
+
+
+@pytest.mark.parametrize("layout", ["struct", "pair", "table"])
+@pytest.mark.parametrize("predicting", [False, True])
+def test_a_label_outside_the_set_has_its_row(read, layout, predicting) -> None:
+    """Numbers and texts, in every layout."""
+    table = sparse_table(layout) if layout != "table" else {"a": [1.0, 2.0, 3.0]}
+    for target, labels in (([1, 2, 3], (1.0, 2.0)), (["no", "yes", "Yes"], ("no", "yes"))):
+        content = parquet_bytes({**table, "y": target})
+        model = FeatureMap.build(["a", "y"], {}, "y", None) if layout == "table" else None
+        options = {"feature_map": model if predicting else None, "predicting": predicting}
+        with pytest.raises(DataError, match=r"'y' has a label that is not declared \(row 3\)") as c:
+            read(content, "x.parquet", label="y", labels=labels, **options)
+        assert ("--labels" in (c.value.hint or "")) != predicting
+        everything = (*labels, target[2])
+        assert read(content, "x.parquet", label="y", labels=everything).matrix.shape[0] == 3
+
+
+def test_a_label_that_is_not_needed_is_not_read(read) -> None:
+    """Whatever its type is."""
+    for target in ([1.0, None], ["x", "y"], [b"x", b"y"], [[1], [2]]):
+        content = parquet_bytes({"a": [1.0, 2.0], "y": target})
+        model = FeatureMap.build(["a", "y"], {}, "y", None)
+        options = {"feature_map": model, "predicting": True, "target_required": False}
+        rows = read(content, "x.parquet", textual_labels=False, **options)
+        assert rows.target is None
+        assert rows.matrix.toarray().tolist() == [[1], [2]]
+
+
+def test_ranges_texts_for_empty_and_other_levels(read) -> None:
+    """As in text files; ``na`` speaks of texts, so a column of numbers does not know it."""
+    columns = {
+        "a": ColumnRole(range=(0.0, 4.0)),
+        "job": ColumnRole("categorical", ("x",), other=True),
+    }
+    table = {"a": [-1, 1, 9], "job": ["x", " ? ", "z"], "y": [1, 2, 3]}
+    options = {"columns": columns, "na": ("?", "9")}
+    assert fault(read, table, **options).message == "column 'job' is empty (row 2)"
+    rows = read(parquet_bytes(table), "x.parquet", label="y", missing="zero", **options)
+    assert rows.matrix.toarray().tolist() == [[0, 1], [0.25, 0], [1, 0]]
+    columns["job"] = ColumnRole("categorical", ("x",))
+    error = fault(read, table, missing="zero", **options)
+    assert error.message == "column 'job' has a level that is not declared (row 3)"
+    assert (error.hint or "").startswith("add it to the levels of column job")
 
 
 def test_sparse_indices_obey_the_rules(read) -> None:
