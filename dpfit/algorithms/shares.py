@@ -14,6 +14,8 @@ class Quantity(StrEnum):
     UNIT_GRADIENT = "gradient over centred rows of length one"
     COLUMN_SUMS = "column sums of magnitudes"
     TARGET_SUM = "sum of the target"
+    PARTIAL_GRADIENT = "gradient over rows, on chosen columns"
+    SELECTION = "selection of columns by gradient"
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,13 @@ class Share:
     count : int
         How many times.
     part : Fraction
-        Of the whole mu^2.
+        Of the whole: of mu^2 when everything is Gaussian, of rho when something is selected.
+    chosen : int
+        Columns of a selection or a partial gradient.
     """
 
     label: str
     quantity: Quantity
     count: int
     part: Fraction
+    chosen: int = 0

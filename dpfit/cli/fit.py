@@ -34,7 +34,8 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
         typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
     ]
     algo: Annotated[
-        str, typer.Option("--algo", metavar="NAME", help="dp-ight, dp-screen or dp-gd.")
+        str,
+        typer.Option("--algo", metavar="NAME", help="dp-ight, dp-screen, dp-gd, dp-iht or dp-fw."),
     ] = "dp-ight"
     sparsity: Annotated[
         int | None, typer.Option("--sparsity", metavar="S", help="Coefficients to keep.")
@@ -56,6 +57,15 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     residual_clip: Annotated[
         float | None,
         typer.Option("--residual-clip", metavar="TAU", help="Residual bound [default: by rule]."),
+    ] = None
+    l1_radius: Annotated[
+        float | None, typer.Option("--l1-radius", metavar="C", help="l1 ball of dp-fw.")
+    ] = None
+    entry_clip: Annotated[
+        float | None,
+        typer.Option(
+            "--entry-clip", metavar="A", help="Bound on an entry over K; dp-iht, dp-fw: 0.2."
+        ),
     ] = None
     row_norm: Annotated[
         float | None,

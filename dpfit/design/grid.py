@@ -34,12 +34,15 @@ class Grid:
         ``K_int = 2**bits``.
     intercept : bool
         Whether a record carries the constant intercept column.
+    entry_clip : float
+        Bound on a single entry, as a share of the row norm; 1 bounds nothing.
     """
 
     row_norm: float
     row_map: RowMap
     bits: int
     intercept: bool
+    entry_clip: float = 1.0
 
     @property
     def integer_norm(self) -> int:
@@ -55,6 +58,16 @@ class Grid:
     def squared_norm(self) -> int:
         """K2 = K_int^2 + b^2: the bound on a whole record's squared norm."""
         return self.integer_norm**2 + self.intercept_integer**2
+
+    @property
+    def entry_integer(self) -> int:
+        """The bound on a single integer of a row."""
+        return int(self.entry_clip * self.integer_norm)
+
+    @property
+    def largest_entry(self) -> int:
+        """K_inf: the bound on every integer of a record, the intercept's included."""
+        return max(self.entry_integer, self.intercept_integer)
 
     @property
     def unit(self) -> float:

@@ -103,6 +103,8 @@ class DesignBuilder:
         coarser = 1 << (self.grid.bits - grid.bits)
         if coarser > 1:
             values = np.sign(values) * (np.abs(values) // coarser)
+        if grid.entry_integer < grid.integer_norm:
+            values = np.clip(values, -grid.entry_integer, grid.entry_integer)
         rows = csr_array((values, columns, np.cumsum(lengths)), shape=(n_rows, n_features))
         return LocalDesign(rows.tocsc(), grid.intercept_integer, threads)
 

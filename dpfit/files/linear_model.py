@@ -55,6 +55,8 @@ class LinearModel:
         Sparse input had its indices folded into ``2**hash_bits`` columns.
     row_map : (str, float)
         Kind and norm of the row map.
+    entry_clip : float
+        Bound on a mapped row's entries, as a share of the norm; 1 bounds nothing.
     intercept : float
         On the scale of the mapped rows.
     offset : float
@@ -78,6 +80,7 @@ class LinearModel:
     label_column: str | None
     hash_bits: int | None
     row_map: tuple[str, float]
+    entry_clip: float
     intercept: float
     offset: float
     centring: tuple[NDArray[np.float64], float] | None
@@ -101,7 +104,11 @@ class LinearModel:
                 "label": self.label_column,
                 "hash_bits": self.hash_bits,
             },
-            "row_map": {"kind": self.row_map[0], "norm": self.row_map[1]},
+            "row_map": {
+                "kind": self.row_map[0],
+                "norm": self.row_map[1],
+                "entry_clip": self.entry_clip,
+            },
             "offset": self.offset,
             "centring": self._centring_json(),
             "intercept": self.intercept,
@@ -162,7 +169,7 @@ def _model(document: object) -> LinearModel:
     if loss not in ("logistic", "squared"):
         raise ValueError("its loss is not known")
     indices, values = _coefficients(root["coefficients"], n_features, index_base)
-    kind, norm = _row_map(root["row_map"])
+    kind, norm, entry_clip = _row_map(root["row_map"])
     intercept = _number(root["intercept"], "intercept")
     # A mapped row has entries within the norm, so this bounds every score and every partial sum.
     if not math.isfinite(norm * sum(abs(v) for v in values.tolist()) + abs(intercept)):
@@ -179,6 +186,7 @@ def _model(document: object) -> LinearModel:
         label_column=label,
         hash_bits=None if bits is None else _whole(bits, "features.hash_bits", 1, 30),
         row_map=(kind, norm),
+        entry_clip=entry_clip,
         intercept=intercept,
         offset=_number(root["offset"], "offset"),
         centring=_centring(root["centring"], len(indices)),
@@ -232,12 +240,13 @@ def _range(value: object) -> tuple[float, float]:
     return low, high
 
 
-def _row_map(value: object) -> tuple[str, float]:
+def _row_map(value: object) -> tuple[str, float, float]:
     parts = _mapping(value, "row_map")
     kind, norm = parts["kind"], _number(parts["norm"], "row_map.norm")
-    if kind not in ("normalize", "clip") or norm <= 0:
+    entry_clip = _number(parts["entry_clip"], "row_map.entry_clip")
+    if kind not in ("normalize", "clip") or norm <= 0 or not 0 < entry_clip <= 1:
         raise ValueError("its row_map is not known")
-    return str(kind), norm
+    return str(kind), norm, entry_clip
 
 
 def _mapping(value: object, name: str) -> Json:

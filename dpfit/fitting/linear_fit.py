@@ -14,9 +14,9 @@ from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
 from dpfit.fitting.plan import FitPlan, finest_grid, loss_named, plan_fit
 from dpfit.fitting.request import FitRequest
-from dpfit.privacy.curator import Curator, Noise, NoNoise
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.ledger_document import Json
-from dpfit.privacy.mechanisms.gaussian import GaussianNoise
+from dpfit.privacy.mechanisms.noise import ExactNoise, Noise, NoNoise
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.random_bits import BitSource, RunKey
 from dpfit.privacy.records import Label, Layout, PrivateRecords, RecordCollector
@@ -120,7 +120,11 @@ class LinearFit:
             "adjacency": str(request.adjacency),
             "budget": request.budget.to_json() if request.budget else None,
             "settings": plan.algorithm.settings(),
-            "row_map": {"kind": str(plan.grid.row_map), "norm": plan.grid.row_norm},
+            "row_map": {
+                "kind": str(plan.grid.row_map),
+                "norm": plan.grid.row_norm,
+                "entry_clip": plan.grid.entry_clip,
+            },
             "public_facts": plan.facts.to_json(),
         }
 
@@ -138,5 +142,5 @@ def _noise(request: FitRequest) -> Noise:
     if request.budget is None:
         return NoNoise()
     if request.seed is None:
-        return GaussianNoise(BitSource(RunKey.from_system()))
-    return GaussianNoise(BitSource(RunKey.from_seed(request.seed)))
+        return ExactNoise(BitSource(RunKey.from_system()))
+    return ExactNoise(BitSource(RunKey.from_seed(request.seed)))

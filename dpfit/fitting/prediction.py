@@ -36,6 +36,9 @@ class LinearPredictor:
         model = self._model
         rows = np.repeat(np.arange(block.n_rows), np.diff(block.indptr))
         values = row_scaled(block, self._grid, rows)
+        if model.entry_clip < 1.0:
+            bound = model.entry_clip * model.row_map[1]
+            values = np.clip(values, -bound, bound)
         columns = block.indices.astype(np.int64) - model.index_base
         if not len(model.indices):
             return self._scores(np.zeros(block.n_rows), np.zeros(block.n_rows))

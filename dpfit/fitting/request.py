@@ -12,10 +12,12 @@ from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.records import DeclaredFacts, Label
 
-ALGORITHMS: Final = ("dp-ight", "dp-screen", "dp-gd")
-_NEED_SPARSITY: Final = ("dp-ight",)
+ALGORITHMS: Final = ("dp-ight", "dp-screen", "dp-gd", "dp-iht", "dp-fw")
+_NEED_SPARSITY: Final = ("dp-ight", "dp-iht")
+_SELECT_BY_ENTRY: Final = ("dp-iht", "dp-fw")  # whose noise grows with the largest entry
 LOSSES: Final = ("logistic", "squared")
 
+_DEFAULT_ENTRY: Final = 0.2  # best of 0.05 to 0.4 on text with unit rows
 _LARGEST_COUNT: Final = 1 << 40  # of rows or features: more would leave no number grid
 _MOST_ITERATIONS: Final = 1_000_000
 _ROW_NORMS: Final = (1e-100, 1e100)  # beyond, products of the public units leave the float range
@@ -37,6 +39,10 @@ class FitRequest:
         Names; the loss may be left to the target.
     iterations, step_size, residual_clip : optional
         Settings of the algorithm.
+    l1_radius : float or None
+        C of ``dp-fw``.
+    entry_clip : float or None
+        Bound on a single entry, as a share of the row norm.
     row_norm : float
         K, the l2 norm of rows.
     row_map : RowMap
@@ -70,6 +76,8 @@ class FitRequest:
     iterations: int | None = None
     step_size: float | None = None
     residual_clip: float | None = None
+    l1_radius: float | None = None
+    entry_clip: float | None = None
     row_norm: float = 1.0
     row_map: RowMap = RowMap.NORMALIZE
     intercept: bool = True
@@ -95,6 +103,10 @@ class FitRequest:
                 raise UsageError(f"--iterations must be at most {_MOST_ITERATIONS}")
         _positive("--step-size", self.step_size)
         _positive("--residual-clip", self.residual_clip)
+        _positive("--l1-radius", self.l1_radius)
+        _positive("--entry-clip", self.entry_clip)
+        if self.entry_clip is not None and self.entry_clip > 1.0:
+            raise UsageError("--entry-clip is a share of the row norm and at most 1")
         _positive("--row-norm", self.row_norm)
         if not _ROW_NORMS[0] <= self.row_norm <= _ROW_NORMS[1]:
             raise UsageError("--row-norm is outside the range of usable numbers")
@@ -117,6 +129,13 @@ class FitRequest:
             low, high = declared.target_range
             if not (low < high and math.isfinite(high - low)):
                 raise UsageError("--target-range needs two finite numbers, the lower first")
+
+    @property
+    def entry_bound(self) -> float:
+        """The entry clip as wished, or 0.2 where selection noise pays for the largest entry."""
+        if self.entry_clip is not None:
+            return self.entry_clip
+        return _DEFAULT_ENTRY if self.algorithm in _SELECT_BY_ENTRY else 1.0
 
     @property
     def private(self) -> bool:

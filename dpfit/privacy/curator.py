@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,24 +20,14 @@ from dpfit.design.local import IntegerPoint, LocalDesign
 from dpfit.design.unit_view import UnitView
 from dpfit.losses.base import Loss
 from dpfit.privacy.gaussian_release import GaussianRelease
+from dpfit.privacy.mechanisms.noise import Noise
+from dpfit.privacy.selection_release import SelectionRelease
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
+_SATURATED: Final = 2.0**61  # of a public point in the units of the sums
 _MARGIN_BITS = 53  # |margin| <= 2^53 by Cauchy-Schwarz: exact as an int64 and as a float64
-
-
-class Noise(Protocol):
-    """``floor(2^scale_bits N)`` for every coordinate of one step."""
-
-    def integers(self, scale_bits: int, size: int, step: int) -> Integers: ...
-
-
-class NoNoise:
-    """The noise of a non-private run."""
-
-    def integers(self, scale_bits: int, size: int, step: int) -> Integers:
-        return np.zeros(size, np.int64)
 
 
 @dataclass(frozen=True)
@@ -93,7 +83,7 @@ class Curator:
         The public record map of the design.
     n_rows : int
         The public number of records, which divides the sums.
-    releases : iterable of GaussianRelease
+    releases : iterable of GaussianRelease or SelectionRelease
         What was charged, by label.
     noise : Noise
         Exact noise under a key that was made after the charge was on disk.
@@ -107,7 +97,7 @@ class Curator:
         loss: Loss,
         grid: Grid,
         n_rows: int,
-        releases: Iterable[GaussianRelease],
+        releases: Iterable[GaussianRelease | SelectionRelease],
         noise: Noise,
     ) -> None:
         self._design = design
@@ -150,7 +140,9 @@ class Curator:
         rows = self._design.on_columns(centring.columns)
         self._view = UnitView(rows, integers, constant, self._grid.integer_norm)
 
-    def gradient(self, label: str, point: Point, *, clip: float) -> Point:
+    def gradient(
+        self, label: str, point: Point, *, clip: float, columns: Integers | None = None
+    ) -> Point:
         """The noisy mean gradient at a public point, one of the charged releases.
 
         Each record's part is ``clip(l'(m, y), tau) (x, b)``, on the integer grid; noise is on every
@@ -164,6 +156,8 @@ class Curator:
             Where to take the gradient.
         clip : float
             tau: residuals are clipped to [-tau, tau]. The charge does not depend on it.
+        columns : int64 array, optional
+            Public columns to release alone, beside the intercept's.
 
         Raises
         ------
@@ -171,19 +165,70 @@ class Curator:
             More was asked than was charged: a fault in the algorithm.
         """
         unit = self._releases[label].unit
-        residuals = self._residual_integers(point, clip, unit)
-        rows = self._design if self._view is None else self._view
-        length = self._grid.unit if self._view is None else 1.0 / self._grid.integer_norm
-        total = self._noisy(label, rows.gradient(residuals))
-        gradient = total.astype(np.float64) * (length * clip / unit / self._n_rows)
+        sums = self._gradient_sums(point, clip, unit)
+        if columns is not None:
+            sums = sums[np.append(columns, len(sums) - 1)]
+        gradient = self._noisy(label, sums).astype(np.float64) * self._length(clip, unit)
         return Point(gradient[:-1], float(gradient[-1]))
 
+    def support_after_step(
+        self, label: str, point: Point, *, clip: float, step_size: float
+    ) -> Integers:
+        """Noisily largest coefficients after a gradient step, one of the charged selections.
+
+        The scores are ``|A_j - G_j|`` with G the exact integer sums and A the public point in their
+        units, so a score moves no more than a sum does.
+
+        Returns
+        -------
+        int64 array, shape (k,)
+            Sorted columns, k as charged.
+        """
+        release, step = self._selection(label)
+        sums = self._gradient_sums(point, clip, release.unit)[:-1]
+        scaled = point.coefficients / (step_size * self._length(clip, release.unit))
+        public = np.rint(np.clip(np.nan_to_num(scaled), -_SATURATED, _SATURATED)).astype(np.int64)
+        scores = np.abs(public - sums)
+        return self._noise.choose(scores, release.chosen, release.scale_bits, step)
+
+    def steepest_vertex(self, label: str, point: Point, *, clip: float) -> tuple[int, int]:
+        """Noisily steepest signed coordinate, one of the charged selections.
+
+        Returns
+        -------
+        tuple of int
+            Column, the intercept's being ``n_features``, and the sign of the move.
+        """
+        release, step = self._selection(label)
+        sums = self._gradient_sums(point, clip, release.unit)
+        best = self._noise.choose_signed(sums, release.scale_bits, step)
+        return (best, -1) if best < len(sums) else (best - len(sums), 1)
+
+    def _gradient_sums(self, point: Point, clip: float, unit: int) -> Integers:
+        rows = self._design if self._view is None else self._view
+        return rows.gradient(self._residual_integers(point, clip, unit))
+
+    def _length(self, clip: float, unit: int) -> float:
+        """What one integer of a sum is of a mean gradient."""
+        length = self._grid.unit if self._view is None else 1.0 / self._grid.integer_norm
+        return length * clip / unit / self._n_rows
+
     def _noisy(self, label: str, sums: Integers) -> Integers:
+        step = self._take(label)
+        return sums + self._noise.integers(self._releases[label].scale_bits, len(sums), step)
+
+    def _selection(self, label: str) -> tuple[SelectionRelease, int]:
+        release = self._releases[label]
+        assert isinstance(release, SelectionRelease)
+        return release, self._take(label)
+
+    def _take(self, label: str) -> int:
+        """Use up one charged release; its step number is never used again."""
         if self._left[label] < 1:
             raise RuntimeError("more releases asked than charged")
         self._left[label] -= 1
         step, self._step = self._step, self._step + 1
-        return sums + self._noise.integers(self._releases[label].scale_bits, len(sums), step)
+        return step
 
     def _residual_integers(self, point: Point, clip: float, unit: int) -> Integers:
         """Each record's integer multiplier; the last operation is its integer bound."""

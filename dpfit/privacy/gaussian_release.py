@@ -36,6 +36,14 @@ def gradient_factor(squared_norm: int) -> PerAdjacency[int]:
     return PerAdjacency(replace_one=4 * squared_norm, add_remove=squared_norm)
 
 
+def partial_gradient_factor(squared_norm: int, entry: int, chosen: int) -> PerAdjacency[int]:
+    """As :func:`gradient_factor` for some chosen columns beside the intercept's.
+
+    A record's share of those has at most ``chosen + 1`` entries of at most ``entry``.
+    """
+    return gradient_factor(min(squared_norm, (chosen + 1) * entry**2))
+
+
 @dataclass(frozen=True)
 class GaussianRelease:
     """``count`` releases of an integer vector plus ``floor(2^s N)`` on every coordinate.

@@ -16,8 +16,9 @@ from dpfit.design.local import DesignBuilder
 from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.curator import Curator, NoNoise
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import COLUMN_SUMS, GaussianRelease
+from dpfit.privacy.mechanisms.noise import NoNoise
 
 
 def scale(**changes: object) -> PublicScale:

@@ -15,7 +15,7 @@ from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.curator import Curator, Point
 from dpfit.privacy.gaussian_release import GaussianRelease, gradient_factor
-from dpfit.privacy.mechanisms.gaussian import GaussianNoise
+from dpfit.privacy.mechanisms.noise import ExactNoise
 from dpfit.privacy.random_bits import BitSource, RunKey
 
 D = 64
@@ -45,7 +45,7 @@ def releases(label: float, runs: int, seed: int) -> np.ndarray:
         grid=GRID,
         n_rows=3,
         releases=[release],
-        noise=GaussianNoise(BitSource(RunKey.from_seed(seed))),
+        noise=ExactNoise(BitSource(RunKey.from_seed(seed))),
     )
     unit = GRID.unit * 0.5 / release.unit / 3
     zero = Point(np.zeros(D), 0.0)

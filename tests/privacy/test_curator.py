@@ -11,9 +11,9 @@ from dpfit.data.rows import RowBlock
 from dpfit.design.grid import Grid, RowMap
 from dpfit.design.local import DesignBuilder
 from dpfit.losses.logistic import Logistic
-from dpfit.privacy.curator import Curator, Noise, NoNoise, Point, quantised
+from dpfit.privacy.curator import Curator, Point, quantised
 from dpfit.privacy.gaussian_release import GaussianRelease, gradient_factor
-from dpfit.privacy.mechanisms.gaussian import GaussianNoise
+from dpfit.privacy.mechanisms.noise import ExactNoise, Noise, NoNoise
 from dpfit.privacy.random_bits import BitSource, RunKey
 
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
@@ -73,7 +73,7 @@ def test_no_release_beyond_the_charge() -> None:
 def test_noise_is_fresh_at_every_step_and_on_every_coordinate() -> None:
     """The same question twice differs on every coordinate, the intercept's included."""
     bits = BitSource(RunKey.from_seed(1))
-    door = curator(GaussianNoise(bits), release(1 << 10, 40, 2))
+    door = curator(ExactNoise(bits), release(1 << 10, 40, 2))
     zero = Point(np.zeros(D), 0.0)
     first, second = (door.gradient("gradient", zero, clip=1.0) for _ in range(2))
     assert np.all(first.coefficients != second.coefficients)
@@ -92,7 +92,7 @@ def test_noise_is_on_columns_that_nobody_uses() -> None:
         grid=GRID,
         n_rows=1,
         releases=[release(1 << 10, 40, 1)],
-        noise=GaussianNoise(BitSource(RunKey.from_seed(2))),
+        noise=ExactNoise(BitSource(RunKey.from_seed(2))),
     )
     assert np.all(door.gradient("gradient", Point(np.zeros(50), 0.0), clip=1.0).coefficients != 0.0)
 

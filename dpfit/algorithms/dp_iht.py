@@ -1,0 +1,102 @@
+"""dp-iht: noisy iterative hard thresholding (Cai, Wang and Zhang, 2020, Algorithms 3 and 4).
+
+The paper peels off one coordinate at a time under Laplace noise and adds up epsilons over the
+steps. Here each step chooses its support in one shot under Gumbel noise, whose law is that of the
+exponential mechanism without replacement, and adds Gaussian noise to the chosen coordinates only;
+all composes as zCDP, for 7 to 30 times less noise than printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from dpfit.algorithms.base import Setting
+from dpfit.algorithms.default_rule import PublicScale
+from dpfit.algorithms.noisy_descent import saturated
+from dpfit.algorithms.outcome import Outcome
+from dpfit.algorithms.shares import Quantity, Share
+from dpfit.privacy.curator import Curator, Point
+
+_SELECTION_PART: Final = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class DpIht:
+    """The settings of a run, every one a function of public quantities.
+
+    Attributes
+    ----------
+    sparsity : int
+        s, the size of the support at each step.
+    iterations : int
+        T.
+    step_size : float
+        eta.
+    residual_clip : float
+        tau, the bound on ``|l'|``.
+    """
+
+    sparsity: int
+    iterations: int
+    step_size: float
+    residual_clip: float
+
+    name = "dp-iht"
+
+    @property
+    def steps(self) -> int:
+        return self.iterations
+
+    def settings(self) -> Mapping[str, Setting]:
+        """All settings, as JSON values."""
+        return asdict(self)
+
+    def shares(self) -> list[Share]:
+        """Half of the budget chooses supports, half reads the values on them."""
+        values = 1 - _SELECTION_PART
+        return [
+            Share("support", Quantity.SELECTION, self.iterations, _SELECTION_PART, self.sparsity),
+            Share("values", Quantity.PARTIAL_GRADIENT, self.iterations, values, self.sparsity),
+        ]
+
+    def run(self, curator: Curator, between: Callable[[int], None]) -> Outcome:
+        """Choose, then step on what was chosen, T times from zero."""
+        theta, intercept = np.zeros(curator.n_features), 0.0
+        for done in range(self.iterations):
+            between(done)
+            point = Point(theta, intercept)
+            support = curator.support_after_step(
+                "support", point, clip=self.residual_clip, step_size=self.step_size
+            )
+            gradient = curator.gradient("values", point, clip=self.residual_clip, columns=support)
+            moved = np.zeros_like(theta)
+            moved[support] = theta[support] - self.step_size * gradient.coefficients
+            theta = saturated(moved)
+            intercept -= self.step_size * gradient.intercept
+        between(self.iterations)
+        support = np.flatnonzero(theta)
+        return Outcome(support, theta[support], intercept)
+
+
+def default_rule(scale: PublicScale, sparsity: int) -> DpIht:
+    """Few steps, since each selection pays for s rounds; lengths as for the other descents.
+
+    Parameters
+    ----------
+    scale : PublicScale
+        Public size of the problem.
+    sparsity : int
+        s.
+    """
+    signal = scale.rows_times_mu
+    steps = int(np.clip(np.rint(signal / 1500), 2, 6))
+    tau = 0.25
+    length = min(signal / (2 * steps), 30.0 if scale.n_features <= 10_000 else 100.0)
+    if scale.loss == "squared":
+        tau, length = 0.2, 0.36
+    return DpIht(sparsity, steps, length / tau / scale.row_norm**2, tau)

@@ -1,0 +1,82 @@
+"""All the noise of a run under one interface: exact, or none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from dpfit.privacy.mechanisms.gaussian import GaussianNoise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpfit.privacy.mechanisms.top_k import GumbelTopK
+    from dpfit.privacy.random_bits import RandomWords
+
+
+class Noise(Protocol):
+    """What the Curator draws; every call needs a step number of its own."""
+
+    def integers(self, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
+        """``floor(2^scale_bits N)``, N standard normal, ``size`` times."""
+        ...
+
+    def choose(
+        self, scores: NDArray[np.int64], k: int, scale_bits: int, step: int
+    ) -> NDArray[np.int64]:
+        """Indices of the k largest of scores + Gumbel(2^scale_bits), ascending."""
+        ...
+
+    def choose_signed(self, scores: NDArray[np.int64], scale_bits: int, step: int) -> int:
+        """The largest of the 2 d noisy scores q and -q; d + j stands for -q_j."""
+        ...
+
+
+class ExactNoise:
+    """Noise of the run's key.
+
+    Parameters
+    ----------
+    bits : RandomWords
+        Counter-based bits.
+    """
+
+    def __init__(self, bits: RandomWords) -> None:
+        self._bits = bits
+        self._gaussian = GaussianNoise(bits)
+        self._top_k: GumbelTopK | None = None
+
+    def integers(self, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
+        return self._gaussian.integers(scale_bits, size, step)
+
+    def choose(
+        self, scores: NDArray[np.int64], k: int, scale_bits: int, step: int
+    ) -> NDArray[np.int64]:
+        return self._selection().select(scores, k, scale_bits, step)
+
+    def choose_signed(self, scores: NDArray[np.int64], scale_bits: int, step: int) -> int:
+        return int(self._selection().select_signed(scores, 1, scale_bits, step)[0])
+
+    def _selection(self) -> GumbelTopK:
+        if self._top_k is None:
+            from dpfit.privacy.mechanisms.top_k import GumbelTopK
+
+            self._top_k = GumbelTopK(self._bits)
+        return self._top_k
+
+
+class NoNoise:
+    """The noise of a non-private run: none; of equal scores the first index wins."""
+
+    def integers(self, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
+        return np.zeros(size, np.int64)
+
+    def choose(
+        self, scores: NDArray[np.int64], k: int, scale_bits: int, step: int
+    ) -> NDArray[np.int64]:
+        return np.sort(np.argsort(-scores, kind="stable")[:k])
+
+    def choose_signed(self, scores: NDArray[np.int64], scale_bits: int, step: int) -> int:
+        best = int(np.argmax(np.abs(scores)))
+        return best if scores[best] >= 0 else len(scores) + best
