@@ -61,7 +61,7 @@ def test_algorithms_see_released_values_only() -> None:
 
 
 def test_one_module_makes_randomness() -> None:
-    """Random bits come from random_bits.py; only mechanisms and the fit's wiring use them."""
+    """Random bits come from random_bits.py, and only mechanisms use them."""
     users = set()
     for path in MODULES:
         text = path.read_text()
@@ -70,7 +70,7 @@ def test_one_module_makes_randomness() -> None:
             assert name == "privacy/random_bits.py"
         if "dpfit.privacy.random_bits" in imports_of(path):
             users.add(name.split("/")[0] if "mechanisms" not in name else "mechanisms")
-    assert users <= {"mechanisms", "fitting"}
+    assert users == {"mechanisms"}
 
 
 def test_only_the_command_line_prints() -> None:
@@ -89,3 +89,16 @@ def test_only_the_command_line_prints() -> None:
 def test_nothing_is_pickled_or_clicked(path: Path) -> None:
     """No pickle anywhere, and never click: Typer carries its own copy with other classes."""
     assert not {"pickle", "click", "marshal", "shelve"} & imports_of(path)
+
+
+def test_only_privacy_opens_the_private_records() -> None:
+    """No module outside privacy/ and design/ reads the rows or the targets of the records."""
+    for path in MODULES:
+        if room_of(path) in ("privacy", "design"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr == "design":
+                raise AssertionError(f"{path}:{node.lineno} opens the private design")
+            if isinstance(node, ast.Attribute) and node.attr == "target":
+                owner = ast.unparse(node.value)
+                assert "records" not in owner, f"{path}:{node.lineno} opens the private targets"

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from dpfit.algorithms.outcome import Outcome
-from dpfit.algorithms.shares import Share
 from dpfit.privacy.curator import Curator
+from dpfit.privacy.planned_release import PlannedRelease
 
-Setting = int | float | str | bool | None
+Setting = int | float | str | bool | None | Mapping[str, float]
 
 
 class Algorithm(Protocol):
@@ -29,10 +29,10 @@ class Algorithm(Protocol):
         """Every setting, as JSON values."""
         ...
 
-    def shares(self) -> Sequence[Share]:
+    def planned(self) -> Sequence[PlannedRelease]:
         """Everything it will ask; the parts sum to one."""
         ...
 
-    def run(self, curator: Curator, between: Callable[[int], None]) -> Outcome:
-        """Fit; ``between`` is called with the number of gradients taken so far."""
+    def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
+        """Fit; ``report_progress`` is called with the number of gradients taken so far."""
         ...

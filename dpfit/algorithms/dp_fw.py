@@ -16,8 +16,9 @@ import numpy as np
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.outcome import Outcome
-from dpfit.algorithms.shares import Quantity, Share
 from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.quantity import Quantity
 
 
 @dataclass(frozen=True)
@@ -48,21 +49,21 @@ class DpFw:
         """All settings, as JSON values."""
         return asdict(self)
 
-    def shares(self) -> list[Share]:
+    def planned(self) -> list[PlannedRelease]:
         """All of the budget chooses vertices."""
-        return [Share("vertex", Quantity.SELECTION, self.iterations, Fraction(1), 1)]
+        return [PlannedRelease("vertex", Quantity.SELECTION, self.iterations, Fraction(1), 1)]
 
-    def run(self, curator: Curator, between: Callable[[int], None]) -> Outcome:
+    def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
         """``theta = (1 - m) theta + m C s e_j`` with ``m = 2 / (t + 2)``; a vertex a step."""
         theta = np.zeros(curator.n_features + 1)  # the intercept's column is a vertex too
         for done in range(self.iterations):
-            between(done)
+            report_progress(done)
             point = Point(theta[:-1], float(theta[-1]))
             column, sign = curator.steepest_vertex("vertex", point, clip=self.residual_clip)
             weight = 2.0 / (done + 2.0)
             theta *= 1.0 - weight
             theta[column] += sign * weight * self.l1_radius
-        between(self.iterations)
+        report_progress(self.iterations)
         support = np.flatnonzero(theta[:-1])
         return Outcome(support, theta[support], float(theta[-1]))
 

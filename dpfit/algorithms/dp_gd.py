@@ -17,11 +17,12 @@ import numpy as np
 
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.hard_threshold import largest
+from dpfit.algorithms.hard_threshold import largest_magnitude
 from dpfit.algorithms.noisy_descent import noisy_descent
 from dpfit.algorithms.outcome import Outcome
-from dpfit.algorithms.shares import Quantity, Share
 from dpfit.privacy.curator import Curator
+from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.quantity import Quantity
 
 _CONTRACTION: Final = 1.8  # eta for the squared loss, whose curvature on unit rows is at most 1.01
 
@@ -57,11 +58,11 @@ class DpGd:
         """All settings, as JSON values."""
         return asdict(self)
 
-    def shares(self) -> list[Share]:
+    def planned(self) -> list[PlannedRelease]:
         """All of the budget goes to the gradients."""
-        return [Share("gradient", Quantity.GRADIENT, self.iterations, Fraction(1))]
+        return [PlannedRelease("gradient", Quantity.GRADIENT, self.iterations, Fraction(1))]
 
-    def run(self, curator: Curator, between: Callable[[int], None]) -> Outcome:
+    def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
         """Descend without a threshold; keep the largest coefficients at the end, if asked."""
         point = noisy_descent(
             curator,
@@ -69,11 +70,11 @@ class DpGd:
             step_size=self.step_size,
             residual_clip=self.residual_clip,
             project=lambda coefficients: coefficients,
-            between=between,
+            report_progress=report_progress,
         )
         kept = np.arange(len(point.coefficients))
         if self.sparsity is not None:
-            kept = largest(point.coefficients, self.sparsity)
+            kept = largest_magnitude(point.coefficients, self.sparsity)
         return Outcome(kept, point.coefficients[kept], point.intercept)
 
 

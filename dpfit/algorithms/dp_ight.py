@@ -19,8 +19,9 @@ from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.hard_threshold import hard_threshold
 from dpfit.algorithms.noisy_descent import noisy_descent
 from dpfit.algorithms.outcome import Outcome
-from dpfit.algorithms.shares import Quantity, Share
 from dpfit.privacy.curator import Curator
+from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.quantity import Quantity
 
 _CONTRACTION: Final = 1.8  # eta for the squared loss
 _WIDE: Final = 10_000  # columns; census (123) and app-use data (5,378) diverge by the wide rule
@@ -58,18 +59,18 @@ class DpIght:
     def steps(self) -> int:
         return self.iterations
 
-    def shares(self) -> list[Share]:
+    def planned(self) -> list[PlannedRelease]:
         """All of the budget goes to the gradients."""
-        return [Share("gradient", Quantity.GRADIENT, self.iterations, Fraction(1))]
+        return [PlannedRelease("gradient", Quantity.GRADIENT, self.iterations, Fraction(1))]
 
-    def run(self, curator: Curator, between: Callable[[int], None]) -> Outcome:
+    def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
         """Fit: ``theta_t = H_s(theta_{t-1} - eta (gradient + noise))`` from ``theta_0 = 0``.
 
         Parameters
         ----------
         curator : Curator
             Answers exactly ``iterations`` gradient questions.
-        between : callable
+        report_progress : callable
             Called with the number of steps done, before each step and at the end.
 
         Returns
@@ -83,7 +84,7 @@ class DpIght:
             step_size=self.step_size,
             residual_clip=self.residual_clip,
             project=lambda coefficients: hard_threshold(coefficients, self.sparsity),
-            between=between,
+            report_progress=report_progress,
         )
         support = np.flatnonzero(point.coefficients)
         return Outcome(support, point.coefficients[support], point.intercept)

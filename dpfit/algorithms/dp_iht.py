@@ -19,8 +19,9 @@ from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.noisy_descent import saturated
 from dpfit.algorithms.outcome import Outcome
-from dpfit.algorithms.shares import Quantity, Share
 from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.quantity import Quantity
 
 _SELECTION_PART: Final = Fraction(1, 2)
 
@@ -56,19 +57,19 @@ class DpIht:
         """All settings, as JSON values."""
         return asdict(self)
 
-    def shares(self) -> list[Share]:
+    def planned(self) -> list[PlannedRelease]:
         """Half of the budget chooses supports, half reads the values on them."""
-        values = 1 - _SELECTION_PART
+        times, size, values = self.iterations, self.sparsity, 1 - _SELECTION_PART
         return [
-            Share("support", Quantity.SELECTION, self.iterations, _SELECTION_PART, self.sparsity),
-            Share("values", Quantity.PARTIAL_GRADIENT, self.iterations, values, self.sparsity),
+            PlannedRelease("support", Quantity.SELECTION, times, _SELECTION_PART, size),
+            PlannedRelease("values", Quantity.PARTIAL_GRADIENT, times, values, size),
         ]
 
-    def run(self, curator: Curator, between: Callable[[int], None]) -> Outcome:
+    def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
         """Choose, then step on what was chosen, T times from zero."""
         theta, intercept = np.zeros(curator.n_features), 0.0
         for done in range(self.iterations):
-            between(done)
+            report_progress(done)
             point = Point(theta, intercept)
             support = curator.support_after_step(
                 "support", point, clip=self.residual_clip, step_size=self.step_size
@@ -78,7 +79,7 @@ class DpIht:
             moved[support] = theta[support] - self.step_size * gradient.coefficients
             theta = saturated(moved)
             intercept -= self.step_size * gradient.intercept
-        between(self.iterations)
+        report_progress(self.iterations)
         support = np.flatnonzero(theta)
         return Outcome(support, theta[support], intercept)
 

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.hard_threshold import largest
+from dpfit.algorithms.hard_threshold import largest_magnitude
 from dpfit.algorithms.outcome import Outcome
-from dpfit.algorithms.shares import Quantity, Share
 from dpfit.privacy.curator import Centring, Curator, Point
+from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.quantity import Quantity
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -36,8 +37,29 @@ _TARGET_PART: Final = Fraction(1, 50)
 _REFIT_PART: Final = Fraction(1, 4)
 _REFIT_STEPS: Final = 20
 _SCREEN_FOR_DENSE: Final = 500  # the sparsity that a dense model's screen reckons with
-_LARGEST_LOGISTIC_STEP: Final = 1000.0  # E; larger ones diverge on dense centred data (measured)
-_SQUARED_STEP: Final = 16.0  # eta; heavy ball on unit rows is stable below 18
+_LOGISTIC_STEP: Final = 1000.0  # largest E; longer steps diverge on dense centred data (measured)
+_SQUARED_STEP: Final = 16.0  # largest eta; heavy ball on unit rows is stable below 18
+_SQUARED_CLIP: Final = 0.2  # tau, of the target's range
+_SQUARED_NOISE: Final = 0.07  # N, of the target's range
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What the released mean of the target decides.
+
+    Attributes
+    ----------
+    offset : float
+        Added to every margin.
+    residual_clip : float
+        tau.
+    score_noise : float
+        N, the noise on the score of a unit row.
+    """
+
+    offset: float
+    residual_clip: float
+    score_noise: float
 
 
 @dataclass(frozen=True)
@@ -54,9 +76,9 @@ class DpScreen:
         Part of mu^2 for the column means.
     iterations : int
         T of the descent.
-    residual_clip, noise_share : float or None
-        tau and N; None lets the released class share choose them.
-    signal : float
+    residual_clip : float or None
+        tau; None lets the released class share choose it.
+    rows_times_mu : float
         ``n mu`` of the whole budget; infinity without privacy.
     """
 
@@ -65,8 +87,7 @@ class DpScreen:
     screen_part: Fraction
     iterations: int
     residual_clip: float | None
-    noise_share: float | None
-    signal: float
+    rows_times_mu: float
 
     name = "dp-screen"
 
@@ -79,56 +100,63 @@ class DpScreen:
         return self.iterations + (_REFIT_STEPS if self.refits else 0)
 
     def settings(self) -> dict[str, Setting]:
-        """All settings, as JSON values."""
+        """All settings, as JSON values; what the target's mean decides is named by its rule."""
+        logistic = self.loss == "logistic"
+        clip = "0.1 + 0.2 u" if logistic else _SQUARED_CLIP
         return {
             "sparsity": self.sparsity,
             "iterations": self.iterations,
             "refit_iterations": _REFIT_STEPS if self.refits else 0,
-            "residual_clip": self.residual_clip,
-            "noise_share": self.noise_share,
+            "residual_clip": self.residual_clip or clip,
+            "score_noise": "1 + 0.5 u" if logistic else _SQUARED_NOISE,
+            "u": "1 - 4 p (1 - p), p the released target mean" if logistic else None,
             "momentum": _MOMENTUM,
-            **{f"share of {share.label}": float(share.part) for share in self.shares()},
+            "budget_parts": {one.label: float(one.budget_part) for one in self.planned()},
         }
 
-    def shares(self) -> list[Share]:
-        """The four releases and their parts of mu^2."""
+    def planned(self) -> list[PlannedRelease]:
+        """Column means, target mean, the descent, and the refit if there is one."""
         refit = _REFIT_PART if self.refits else Fraction(0)
         descent = 1 - self.screen_part - _TARGET_PART - refit
-        shares = [
-            Share("column means", Quantity.COLUMN_SUMS, 1, self.screen_part),
-            Share("target mean", Quantity.TARGET_SUM, 1, _TARGET_PART),
-            Share("descent", Quantity.UNIT_GRADIENT, self.iterations, descent),
+        planned = [
+            PlannedRelease("column means", Quantity.COLUMN_SUMS, 1, self.screen_part),
+            PlannedRelease("target mean", Quantity.TARGET_SUM, 1, _TARGET_PART),
+            PlannedRelease("descent", Quantity.UNIT_GRADIENT, self.iterations, descent),
         ]
         if self.refits:
-            shares.append(Share("refit", Quantity.UNIT_GRADIENT, _REFIT_STEPS, refit))
-        return shares
+            planned.append(PlannedRelease("refit", Quantity.UNIT_GRADIENT, _REFIT_STEPS, refit))
+        return planned
 
-    def run(self, curator: Curator, between: Callable[[int], None]) -> Outcome:
+    def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
         """Screen, centre, descend, threshold, refit.
 
         Parameters
         ----------
         curator : Curator
             Answers the planned questions.
-        between : callable
+        report_progress : callable
             Called with the number of gradients taken.
         """
         means = curator.column_means("column means")
         deviation = curator.noise_scale("column means")
         columns = self._screen(means, deviation)
         centre = np.where(means[columns] > _CENTRE * deviation, means[columns], 0.0)
-        offset, tuning = self._tune(curator.target_mean("target mean"))
+        tuning = self._tune(curator.target_mean("target mean"))
+        descent, *refit = self.planned()[2:]
         centring = Centring(columns, centre, _CONSTANT)
-        start = Point(np.zeros(len(columns)), 0.0, offset)
-        point = self._descend(curator, "descent", centring, start, tuning, between)
+        start = Point(np.zeros(len(columns)), 0.0, tuning.offset)
+        point = self._descend(curator, descent, centring, start, tuning, report_progress)
         if self.sparsity is None:
             return _outcome(centring, point)
-        kept = largest(point.coefficients, self.sparsity)
+        kept = largest_magnitude(point.coefficients, self.sparsity)
         centring = Centring(columns[kept], centre[kept], _CONSTANT)
-        point = Point(point.coefficients[kept], point.intercept, offset)
-        if self.refits:
-            later = lambda done: between(self.iterations + done)  # noqa: E731
-            point = self._descend(curator, "refit", centring, point, tuning, later)
+        point = Point(point.coefficients[kept], point.intercept, tuning.offset)
+        for planned in refit:
+
+            def after_descent(done: int) -> None:
+                report_progress(self.iterations + done)
+
+            point = self._descend(curator, planned, centring, point, tuning, after_descent)
         return _outcome(centring, point)
 
     def _screen(self, means: Floats, deviation: float) -> Integers:
@@ -139,45 +167,41 @@ class DpScreen:
             keep = np.sort(np.argpartition(-means, least - 1)[:least])
         return keep
 
-    def _tune(self, mean: float) -> tuple[float, tuple[float, float]]:
-        """Offset, and (tau, N), from the released mean of the target."""
+    def _tune(self, mean: float) -> Tuning:
         if self.loss == "squared":
             offset = min(max(mean, 0.0), 1.0) - 0.5
-            tau, share = 0.2, 0.07
-        else:
-            p = min(max(mean, 0.01), 0.99)
-            offset = math.log(p / (1.0 - p))
-            imbalance = 1.0 - 4.0 * p * (1.0 - p)
-            tau, share = 0.1 + 0.2 * imbalance, 1.0 + 0.5 * imbalance
-        return offset, (self.residual_clip or tau, self.noise_share or share)
+            return Tuning(offset, self.residual_clip or _SQUARED_CLIP, _SQUARED_NOISE)
+        p = min(max(mean, 0.01), 0.99)
+        imbalance = 1.0 - 4.0 * p * (1.0 - p)
+        clip = self.residual_clip or 0.1 + 0.2 * imbalance
+        return Tuning(math.log(p / (1.0 - p)), clip, 1.0 + 0.5 * imbalance)
 
     def _descend(
         self,
         curator: Curator,
-        label: str,
+        planned: PlannedRelease,
         centring: Centring,
         point: Point,
-        tuning: tuple[float, float],
-        between: Callable[[int], None],
+        tuning: Tuning,
+        report_progress: Callable[[int], None],
     ) -> Point:
-        """Heavy-ball descent with the release ``label`` on freshly centred rows."""
-        share = next(share for share in self.shares() if share.label == label)
-        tau, noise_share = tuning
-        most = _LARGEST_LOGISTIC_STEP if self.loss == "logistic" else _SQUARED_STEP * tau
-        signal = self.signal * math.sqrt(share.part)
-        step = min(noise_share * signal / (2 * share.count), most) / tau
+        """Heavy-ball descent with one planned release on freshly centred rows."""
+        tau = tuning.residual_clip
+        longest = _LOGISTIC_STEP if self.loss == "logistic" else _SQUARED_STEP * tau
+        rows_times_mu = self.rows_times_mu * math.sqrt(planned.budget_part)
+        step = min(tuning.score_noise * rows_times_mu / (2 * planned.count), longest) / tau
         curator.centre(centring)
         theta, intercept = point.coefficients, point.intercept
         velocity, drift = np.zeros_like(theta), 0.0
-        for done in range(share.count):
-            between(done)
+        for done in range(planned.count):
+            report_progress(done)
             here = Point(theta, intercept, point.offset)
-            gradient = curator.gradient(label, here, clip=tau)
+            gradient = curator.gradient(planned.label, here, clip=tau)
             velocity = _MOMENTUM * velocity + gradient.coefficients
             drift = _MOMENTUM * drift + gradient.intercept
             theta = theta - step * (1.0 - _MOMENTUM) * velocity
             intercept -= step * (1.0 - _MOMENTUM) * drift
-        between(share.count)
+        report_progress(planned.count)
         return Point(theta, intercept, point.offset)
 
 
@@ -201,19 +225,17 @@ def default_rule(scale: PublicScale, sparsity: int | None) -> DpScreen:
     sparsity : int or None
         s.
     """
-    signal = scale.rows_times_mu
-    if scale.n_features <= 4 * (sparsity or _SCREEN_FOR_DENSE):
-        screen = Fraction(1, 10)
+    rows_times_mu = scale.rows_times_mu
+    screen = Fraction(1, 10)
+    if scale.n_features > 4 * (sparsity or _SCREEN_FOR_DENSE):
+        screen = Fraction(min(max(12.0 / math.sqrt(rows_times_mu), 0.1), 0.3))
+    if scale.loss == "logistic":
+        steps = _ceil(rows_times_mu / 2000, 40, 200)
     else:
-        screen = Fraction(min(max(12.0 / math.sqrt(signal), 0.1), 0.3))
-    refit = _REFIT_PART if sparsity is not None and scale.loss == "logistic" else Fraction(0)
-    descent = signal * math.sqrt(1 - screen - _TARGET_PART - refit)
-    if scale.loss == "squared":
-        steps = min(max(_ceil(0.07 * descent / (2 * 0.2 * _SQUARED_STEP), 400), 40), 400)
-    else:
-        steps = min(max(_ceil(signal / 2000, 200), 40), 200)
-    return DpScreen(sparsity, scale.loss, screen, steps, None, None, signal)
+        descent = rows_times_mu * math.sqrt(1 - screen - _TARGET_PART)
+        steps = _ceil(_SQUARED_NOISE * descent / (2 * _SQUARED_CLIP * _SQUARED_STEP), 40, 400)
+    return DpScreen(sparsity, scale.loss, screen, steps, None, rows_times_mu)
 
 
-def _ceil(value: float, most: int) -> int:
-    return most if math.isinf(value) else math.ceil(value)
+def _ceil(value: float, least: int, most: int) -> int:
+    return most if math.isinf(value) else min(max(math.ceil(value), least), most)

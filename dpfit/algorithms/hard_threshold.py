@@ -11,7 +11,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
 
-def largest(vector: Floats, count: int) -> Integers:
+def largest_magnitude(vector: Floats, count: int) -> Integers:
     """Sorted indices of the ``count`` entries of largest magnitude.
 
     Between equal magnitudes the lower index wins, so the result is a function of the vector alone.
@@ -27,7 +27,7 @@ def largest(vector: Floats, count: int) -> Integers:
 
 def hard_threshold(vector: Floats, sparsity: int) -> Floats:
     """H_s: keep the ``sparsity`` entries of largest magnitude, zero the rest."""
-    kept = largest(vector, sparsity)
+    kept = largest_magnitude(vector, sparsity)
     result = np.zeros_like(vector)
     result[kept] = vector[kept]
     return result

@@ -22,7 +22,7 @@ def noisy_descent(
     step_size: float,
     residual_clip: float,
     project: Callable[[Floats], Floats],
-    between: Callable[[int], None],
+    report_progress: Callable[[int], None],
 ) -> Point:
     """``theta_t = project(theta_{t-1} - eta (gradient + noise))`` from ``theta_0 = 0``.
 
@@ -38,7 +38,7 @@ def noisy_descent(
         tau.
     project : callable
         Applied to the coefficients after each step; the intercept is left alone.
-    between : callable
+    report_progress : callable
         Called with the number of steps done, before each step and at the end.
 
     Returns
@@ -48,16 +48,16 @@ def noisy_descent(
     """
     point = Point(np.zeros(curator.n_features), 0.0)
     for done in range(iterations):
-        between(done)
+        report_progress(done)
         gradient = curator.gradient("gradient", point, clip=residual_clip)
         with np.errstate(over="ignore", invalid="ignore"):
             moved = saturated(point.coefficients - step_size * gradient.coefficients)
             intercept = saturated(np.array([point.intercept - step_size * gradient.intercept]))
         point = Point(project(moved), float(intercept[0]))
-    between(iterations)
+    report_progress(iterations)
     return point
 
 
 def saturated(values: Floats) -> Floats:
     """Finite whatever the step: a diverged model is a poor one, not a crash after the charge."""
-    return np.nan_to_num(np.clip(values, -_LARGEST, _LARGEST))
+    return np.fmin(np.fmax(values, -_LARGEST), _LARGEST)  # fmax turns NaN into a bound

@@ -16,9 +16,8 @@ from dpfit.fitting.plan import FitPlan, finest_grid, loss_named, plan_fit
 from dpfit.fitting.request import FitRequest
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.ledger_document import Json
-from dpfit.privacy.mechanisms.noise import ExactNoise, Noise, NoNoise
+from dpfit.privacy.mechanisms.noise import noise_of
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
-from dpfit.privacy.random_bits import BitSource, RunKey
 from dpfit.privacy.records import Label, Layout, PrivateRecords, RecordCollector
 
 
@@ -79,7 +78,9 @@ class LinearFit:
         self.plan: FitPlan = plan_fit(request, facts, loss_named(loss_name))
         self._records: PrivateRecords = collector.build(target, self.plan.grid, request.threads)
 
-    def run(self, reserve: Callable[[Json], None], between: Callable[[int], None]) -> Outcome:
+    def run(
+        self, reserve: Callable[[Json], None], report_progress: Callable[[int], None]
+    ) -> Outcome:
         """Charge, then fit.
 
         Parameters
@@ -87,7 +88,7 @@ class LinearFit:
         reserve : callable
             Puts the charge of ``plan.events``, described by its argument, on disk; the noise key is
             made only after it returned.
-        between : callable
+        report_progress : callable
             Called between iterations with the number done.
 
         Returns
@@ -98,15 +99,14 @@ class LinearFit:
         reserve(self.description())
         plan = self.plan
         curator = Curator(
-            design=self._records.design,
-            target=self._records.target,
+            records=self._records,
             loss=plan.loss,
             grid=plan.grid,
             n_rows=plan.facts.integer("rows"),
             releases=plan.releases,
-            noise=_noise(self.request),
+            noise=noise_of(private=self.request.budget is not None, seed=self.request.seed),
         )
-        return plan.algorithm.run(curator, between)
+        return plan.algorithm.run(curator, report_progress)
 
     def description(self) -> Json:
         """What the ledger says about the run, beside its events."""
@@ -136,11 +136,3 @@ class LinearFit:
             loss, origin = collector.infer_loss(), Origin.DECLARED if said else Origin.ASSUMED
         facts.add(PublicFact("loss", loss, origin, "--loss"))
         return loss
-
-
-def _noise(request: FitRequest) -> Noise:
-    if request.budget is None:
-        return NoNoise()
-    if request.seed is None:
-        return ExactNoise(BitSource(RunKey.from_system()))
-    return ExactNoise(BitSource(RunKey.from_seed(request.seed)))

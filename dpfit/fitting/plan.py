@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from dpfit.algorithms import dp_fw, dp_gd, dp_ight, dp_iht, dp_screen
 from dpfit.algorithms.base import Algorithm
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.dp_gd import DpGd
-from dpfit.algorithms.dp_ight import DpIght
-from dpfit.algorithms.dp_iht import DpIht
-from dpfit.algorithms.shares import Quantity, Share
 from dpfit.design.grid import Grid, grid_bits
 from dpfit.fitting.request import FitRequest
 from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared
-from dpfit.privacy.adjacency import Adjacency, PerAdjacency
+from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.events import Event, NonPrivateEvent
-from dpfit.privacy.gaussian_release import (
-    COLUMN_SUMS,
-    TARGET_SUM,
-    GaussianRelease,
-    gradient_factor,
-    partial_gradient_factor,
-    plan_release,
-)
+from dpfit.privacy.gaussian_release import GaussianRelease, plan_release
+from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.public_facts import PublicFacts
+from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.selection_release import SelectionRelease, plan_selection
 
 Release: TypeAlias = GaussianRelease | SelectionRelease
@@ -69,6 +60,19 @@ class FitPlan:
         return {release.label: release.noise_multiplier for release in self.releases}
 
 
+def _frank_wolfe(scale: PublicScale, sparsity: int | None) -> dp_fw.DpFw:
+    return dp_fw.default_rule(scale)
+
+
+_RULES: Final[dict[str, Callable[..., Any]]] = {
+    "dp-ight": dp_ight.default_rule,
+    "dp-screen": dp_screen.default_rule,
+    "dp-gd": dp_gd.default_rule,
+    "dp-iht": dp_iht.default_rule,
+    "dp-fw": _frank_wolfe,
+}
+
+
 def finest_grid(request: FitRequest) -> Grid:
     """The record map before the number of records may coarsen it."""
     return Grid(
@@ -102,15 +106,12 @@ def charge_ahead(request: FitRequest) -> list[Event]:
     """
     if request.budget is None or not request.private:
         return [NonPrivateEvent(label="whole run")]
-    whole = plan_release(
-        "whole run",
-        PerAdjacency(replace_one=1, add_remove=1),
-        unit_bits=FINEST_BITS,
-        squared_mu=request.budget.squared_mu,
-        count=1,
-        adjacency=request.adjacency,
-    )
-    return [whole.event()]
+    whole = PlannedRelease("whole run", Quantity.GRADIENT, 1, Fraction(1))
+    return [
+        _release(
+            whole, finest_grid(request), request.budget.squared_mu, FINEST_BITS, request.adjacency
+        ).event()
+    ]
 
 
 def loss_named(name: str) -> Loss:
@@ -119,6 +120,7 @@ def loss_named(name: str) -> Loss:
 
 
 def _algorithm(request: FitRequest, facts: PublicFacts, loss: Loss) -> Algorithm:
+    """The default rule's settings, with what the user asked for in their place."""
     scale = PublicScale(
         n_rows=facts.integer("rows"),
         n_features=facts.integer("features"),
@@ -127,81 +129,32 @@ def _algorithm(request: FitRequest, facts: PublicFacts, loss: Loss) -> Algorithm
         squared_mu=request.budget.squared_mu if request.budget else None,
         adjacency=request.adjacency,
     )
-    if request.algorithm == "dp-screen":
-        screen = dp_screen.default_rule(scale, request.sparsity)
-        return replace(
-            screen,
-            iterations=request.iterations or screen.iterations,
-            residual_clip=request.residual_clip,
-        )
-    if request.algorithm == "dp-fw":
-        vertices = dp_fw.default_rule(scale)
-        return replace(
-            vertices,
-            iterations=request.iterations or vertices.iterations,
-            l1_radius=request.l1_radius or vertices.l1_radius,
-            residual_clip=request.residual_clip or vertices.residual_clip,
-        )
-    rule: DpGd | DpIght | DpIht
-    if request.algorithm == "dp-gd":
-        rule = dp_gd.default_rule(scale, request.sparsity)
-    else:
-        assert request.sparsity is not None
-        thresholded = dp_iht if request.algorithm == "dp-iht" else dp_ight
-        rule = thresholded.default_rule(scale, request.sparsity)
-    return replace(
-        rule,
-        iterations=request.iterations or rule.iterations,
-        step_size=request.step_size or rule.step_size,
-        residual_clip=request.residual_clip or rule.residual_clip,
-    )
+    rule = _RULES[request.algorithm](scale, request.sparsity)
+    algorithm: Algorithm = replace(rule, **request.asked_settings())
+    return algorithm
 
 
 def _releases(algorithm: Algorithm, request: FitRequest, grid: Grid, bits: int) -> list[Release]:
-    """Each share as a mechanism. Selections compose as zCDP, so then every part is one of rho."""
-    shares = algorithm.shares()
+    """Each planned release as a mechanism. Selections compose as zCDP, so parts are then of rho."""
+    planned = algorithm.planned()
     budget = request.budget
-    if any(share.quantity is Quantity.SELECTION for share in shares):
+    if any(release.quantity is Quantity.SELECTION for release in planned):
         rho = None if budget is None else budget.total_rho
         squared_mu = None if rho is None else 2 * rho
     else:
         squared_mu = None if budget is None else budget.squared_mu
-    return [_release(share, request.adjacency, squared_mu, grid, bits) for share in shares]
+    return [_release(one, grid, squared_mu, bits, request.adjacency) for one in planned]
 
 
 def _release(
-    share: Share, adjacency: Adjacency, squared_mu: Fraction | None, grid: Grid, bits: int
+    planned: PlannedRelease,
+    grid: Grid,
+    squared_mu: Fraction | None,
+    unit_bits: int,
+    adjacency: Adjacency,
 ) -> Release:
-    part = None if squared_mu is None else squared_mu * share.part
-    if share.quantity is Quantity.SELECTION:
-        return plan_selection(
-            share.label,
-            grid.largest_entry,
-            unit_bits=bits,
-            rho=None if part is None else part / 2,
-            chosen=share.chosen,
-            count=share.count,
-            adjacency=adjacency,
-        )
-    return plan_release(
-        share.label,
-        _factor(share, grid),
-        unit_bits=bits,
-        squared_mu=part,
-        count=share.count,
-        adjacency=adjacency,
-    )
-
-
-def _factor(share: Share, grid: Grid) -> PerAdjacency[int]:
-    match share.quantity:
-        case Quantity.COLUMN_SUMS:
-            return COLUMN_SUMS
-        case Quantity.TARGET_SUM:
-            return TARGET_SUM
-        case Quantity.UNIT_GRADIENT:
-            return gradient_factor(grid.integer_norm**2)
-        case Quantity.PARTIAL_GRADIENT:
-            return partial_gradient_factor(grid.squared_norm, grid.largest_entry, share.chosen)
-        case _:
-            return gradient_factor(grid.squared_norm)
+    part = None if squared_mu is None else squared_mu * planned.budget_part
+    if planned.quantity is Quantity.SELECTION:
+        rho = None if part is None else part / 2
+        return plan_selection(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
+    return plan_release(planned, grid, unit_bits=unit_bits, squared_mu=part, adjacency=adjacency)

@@ -12,9 +12,38 @@ from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.records import DeclaredFacts, Label
 
-ALGORITHMS: Final = ("dp-ight", "dp-screen", "dp-gd", "dp-iht", "dp-fw")
-_NEED_SPARSITY: Final = ("dp-ight", "dp-iht")
-_SELECT_BY_ENTRY: Final = ("dp-iht", "dp-fw")  # whose noise grows with the largest entry
+
+@dataclass(frozen=True)
+class Traits:
+    """What an algorithm can be told.
+
+    Attributes
+    ----------
+    settings : tuple of str
+        Settings it has beside the sparsity.
+    sparsity : bool or None
+        Whether it needs one; None: it has none.
+    intercept : bool
+        Whether fitting without an intercept is possible.
+    by_entry : bool
+        Whether its noise grows with the largest entry of a row.
+    """
+
+    settings: tuple[str, ...]
+    sparsity: bool | None
+    intercept: bool = True
+    by_entry: bool = False
+
+
+_DESCENT: Final = ("iterations", "step_size", "residual_clip")
+ALGORITHMS: Final = {
+    "dp-ight": Traits(_DESCENT, sparsity=True),
+    "dp-screen": Traits(("iterations", "residual_clip"), sparsity=False, intercept=False),
+    "dp-gd": Traits(_DESCENT, sparsity=False),
+    "dp-iht": Traits(_DESCENT, sparsity=True, by_entry=True),
+    "dp-fw": Traits(("iterations", "l1_radius", "residual_clip"), sparsity=None, by_entry=True),
+}
+_SETTINGS: Final = ("iterations", "step_size", "residual_clip", "l1_radius")
 LOSSES: Final = ("logistic", "squared")
 
 _DEFAULT_ENTRY: Final = 0.2  # best of 0.05 to 0.4 on text with unit rows
@@ -89,13 +118,10 @@ class FitRequest:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        _one_of("--algo", self.algorithm, ALGORITHMS)
+        _one_of("--algo", self.algorithm, tuple(ALGORITHMS))
         if self.loss is not None:
             _one_of("--loss", self.loss, LOSSES)
-        if self.sparsity is not None:
-            _at_least_one("--sparsity", self.sparsity)
-        elif self.algorithm in _NEED_SPARSITY:
-            raise UsageError(f"--algo {self.algorithm} needs --sparsity, the coefficients to keep")
+        self._check_settings()
         _at_least_one("--threads", self.threads)
         if self.iterations is not None:
             _at_least_one("--iterations", self.iterations)
@@ -111,6 +137,25 @@ class FitRequest:
         if not _ROW_NORMS[0] <= self.row_norm <= _ROW_NORMS[1]:
             raise UsageError("--row-norm is outside the range of usable numbers")
         self._check_target()
+
+    def _check_settings(self) -> None:
+        """Refuse a setting that the algorithm does not have, instead of dropping it."""
+        traits = ALGORITHMS[self.algorithm]
+        for name in self.asked_settings().keys() - set(traits.settings):
+            raise UsageError(f"--{name.replace('_', '-')} is no setting of --algo {self.algorithm}")
+        if self.sparsity is not None:
+            if traits.sparsity is None:
+                raise UsageError(f"--sparsity is no setting of --algo {self.algorithm}")
+            _at_least_one("--sparsity", self.sparsity)
+        elif traits.sparsity:
+            raise UsageError(f"--algo {self.algorithm} needs --sparsity, the coefficients to keep")
+        if not self.intercept and not traits.intercept:
+            raise UsageError(f"--algo {self.algorithm} has no fit without an intercept")
+
+    def asked_settings(self) -> dict[str, int | float]:
+        """The settings of the algorithm that the user gave."""
+        given = {name: getattr(self, name) for name in _SETTINGS}
+        return {name: value for name, value in given.items() if value is not None}
 
     def _check_target(self) -> None:
         declared = self.declared
@@ -135,7 +180,7 @@ class FitRequest:
         """The entry clip as wished, or 0.2 where selection noise pays for the largest entry."""
         if self.entry_clip is not None:
             return self.entry_clip
-        return _DEFAULT_ENTRY if self.algorithm in _SELECT_BY_ENTRY else 1.0
+        return _DEFAULT_ENTRY if ALGORITHMS[self.algorithm].by_entry else 1.0
 
     @property
     def private(self) -> bool:

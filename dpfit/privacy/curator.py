@@ -16,11 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.design.grid import Grid
-from dpfit.design.local import IntegerPoint, LocalDesign
+from dpfit.design.local import IntegerPoint
 from dpfit.design.unit_view import UnitView
+from dpfit.errors import PrivacyError
 from dpfit.losses.base import Loss
 from dpfit.privacy.gaussian_release import GaussianRelease
 from dpfit.privacy.mechanisms.noise import Noise
+from dpfit.privacy.quantity import Quantity
+from dpfit.privacy.records import PrivateRecords
 from dpfit.privacy.selection_release import SelectionRelease
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -73,10 +76,8 @@ class Curator:
 
     Parameters
     ----------
-    design : LocalDesign
-        The private rows on the integer grid.
-    target : float64 array, shape (n,)
-        The private targets, mapped to [0, 1].
+    records : PrivateRecords
+        The private rows on the integer grid, and their targets.
     loss : Loss
         Gives the residual.
     grid : Grid
@@ -92,16 +93,15 @@ class Curator:
     def __init__(
         self,
         *,
-        design: LocalDesign,
-        target: Floats,
+        records: PrivateRecords,
         loss: Loss,
         grid: Grid,
         n_rows: int,
         releases: Iterable[GaussianRelease | SelectionRelease],
         noise: Noise,
     ) -> None:
-        self._design = design
-        self._target = target
+        self._design = records.design
+        self._target = records.target
         self._loss = loss
         self._grid = grid
         self._n_rows = n_rows
@@ -118,16 +118,17 @@ class Curator:
 
     def column_means(self, label: str) -> Floats:
         """Noisy means of ``|x_j| / K``, one of the charged releases, shape (d,)."""
-        unit = self._releases[label].unit
-        sums = self._design.column_sums(unit, self._grid.integer_norm)
-        return self._noisy(label, sums).astype(np.float64) / unit / self._n_rows
+        release = self._take(label, Quantity.COLUMN_SUMS)
+        sums = self._design.column_sums(release.unit, self._grid.integer_norm)
+        return self._noisy(release, sums).astype(np.float64) / release.unit / self._n_rows
 
     def target_mean(self, label: str) -> float:
         """Noisy mean of the mapped target, one of the charged releases."""
-        unit = self._releases[label].unit
+        release = self._take(label, Quantity.TARGET_SUM)
+        unit = release.unit
         parts = np.rint(np.fmin(np.fmax(self._target, 0.0), 1.0) * unit).astype(np.int64)
         total = np.clip(parts, 0, unit).sum(keepdims=True)
-        return float(self._noisy(label, total)[0]) / unit / self._n_rows
+        return float(self._noisy(release, total)[0]) / unit / self._n_rows
 
     def noise_scale(self, label: str) -> float:
         """Standard deviation of the noise on a mean, in units of a record's largest share."""
@@ -164,12 +165,20 @@ class Curator:
         RuntimeError
             More was asked than was charged: a fault in the algorithm.
         """
-        unit = self._releases[label].unit
-        sums = self._gradient_sums(point, clip, unit)
+        release = self._take(label, self._gradient_quantity(columns))
+        sums = self._gradient_sums(point, clip, release.unit)
         if columns is not None:
+            if len(columns) > release.chosen or np.any(np.diff(columns) <= 0):
+                raise RuntimeError("other columns asked than charged")
             sums = sums[np.append(columns, len(sums) - 1)]
-        gradient = self._noisy(label, sums).astype(np.float64) * self._length(clip, unit)
+        gradient = self._noisy(release, sums).astype(np.float64)
+        gradient *= self._length(clip, release.unit)
         return Point(gradient[:-1], float(gradient[-1]))
+
+    def _gradient_quantity(self, columns: Integers | None) -> Quantity:
+        if self._view is not None:
+            return Quantity.UNIT_GRADIENT
+        return Quantity.GRADIENT if columns is None else Quantity.PARTIAL_GRADIENT
 
     def support_after_step(
         self, label: str, point: Point, *, clip: float, step_size: float
@@ -184,12 +193,12 @@ class Curator:
         int64 array, shape (k,)
             Sorted columns, k as charged.
         """
-        release, step = self._selection(label)
+        release = self._take_selection(label)
         sums = self._gradient_sums(point, clip, release.unit)[:-1]
         scaled = point.coefficients / (step_size * self._length(clip, release.unit))
         public = np.rint(np.clip(np.nan_to_num(scaled), -_SATURATED, _SATURATED)).astype(np.int64)
         scores = np.abs(public - sums)
-        return self._noise.choose(scores, release.chosen, release.scale_bits, step)
+        return self._noise.choose(scores, release.chosen, release.scale_bits, self._next_step())
 
     def steepest_vertex(self, label: str, point: Point, *, clip: float) -> tuple[int, int]:
         """Noisily steepest signed coordinate, one of the charged selections.
@@ -199,9 +208,9 @@ class Curator:
         tuple of int
             Column, the intercept's being ``n_features``, and the sign of the move.
         """
-        release, step = self._selection(label)
+        release = self._take_selection(label)
         sums = self._gradient_sums(point, clip, release.unit)
-        best = self._noise.choose_signed(sums, release.scale_bits, step)
+        best = self._noise.choose_signed(sums, release.scale_bits, self._next_step())
         return (best, -1) if best < len(sums) else (best - len(sums), 1)
 
     def _gradient_sums(self, point: Point, clip: float, unit: int) -> Integers:
@@ -213,20 +222,37 @@ class Curator:
         length = self._grid.unit if self._view is None else 1.0 / self._grid.integer_norm
         return length * clip / unit / self._n_rows
 
-    def _noisy(self, label: str, sums: Integers) -> Integers:
-        step = self._take(label)
-        return sums + self._noise.integers(self._releases[label].scale_bits, len(sums), step)
-
-    def _selection(self, label: str) -> tuple[SelectionRelease, int]:
+    def _take(self, label: str, quantity: Quantity) -> GaussianRelease:
+        """Use up one charged release of the right kind."""
         release = self._releases[label]
-        assert isinstance(release, SelectionRelease)
-        return release, self._take(label)
-
-    def _take(self, label: str) -> int:
-        """Use up one charged release; its step number is never used again."""
-        if self._left[label] < 1:
-            raise RuntimeError("more releases asked than charged")
+        if release.quantity is not quantity or self._left[label] < 1:
+            raise RuntimeError(f"a release of {quantity} was asked that was not charged")
+        assert isinstance(release, GaussianRelease)
         self._left[label] -= 1
+        return release
+
+    def _take_selection(self, label: str) -> SelectionRelease:
+        """Use up one charged selection.
+
+        Its scores are compared, not noised, so they must not wrap around as sums may: the number
+        of records that are really there must leave them inside int64.
+        """
+        release = self._releases[label]
+        if not isinstance(release, SelectionRelease) or self._left[label] < 1:
+            raise RuntimeError("a selection was asked that was not charged")
+        if self._design.n_rows * release.entry_bound * release.unit >= 2**62:
+            raise PrivacyError(
+                "there are too many records for the declared number",
+                hint="correct --n-rows; selections need it to be about right",
+            )
+        self._left[label] -= 1
+        return release
+
+    def _noisy(self, release: GaussianRelease, sums: Integers) -> Integers:
+        return sums + self._noise.integers(release.scale_bits, len(sums), self._next_step())
+
+    def _next_step(self) -> int:
+        """A step number that no other noise of this run has: the same one would cancel it."""
         step, self._step = self._step, self._step + 1
         return step
 
@@ -266,7 +292,9 @@ def quantised(point: Point, squared_norm: int) -> tuple[IntegerPoint, int]:
     tuple of IntegerPoint and int
         The integers ``rint(theta 2^bits)`` and ``bits``.
     """
-    stacked = np.nan_to_num(np.append(point.coefficients, point.intercept), posinf=0.0, neginf=0.0)
+    support = np.flatnonzero(point.coefficients)
+    stacked = np.append(point.coefficients[support], point.intercept)
+    stacked = np.nan_to_num(stacked, posinf=0.0, neginf=0.0)
     largest = float(np.max(np.abs(stacked)))
     if largest == 0.0:
         return IntegerPoint(np.zeros(0, np.int64), np.zeros(0, np.int64), 0), 0
@@ -275,5 +303,5 @@ def quantised(point: Point, squared_norm: int) -> tuple[IntegerPoint, int]:
     size = sum(math.frexp(part)[1] for part in (largest, norm, math.sqrt(squared_norm)))
     bits = _MARGIN_BITS - 1 - size
     integers = np.rint(np.ldexp(stacked, bits)).astype(np.int64)
-    support = np.flatnonzero(integers[:-1])
-    return IntegerPoint(support, integers[support], int(integers[-1])), bits
+    kept = np.flatnonzero(integers[:-1])
+    return IntegerPoint(support[kept], integers[kept], int(integers[-1])), bits

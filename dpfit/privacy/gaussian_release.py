@@ -7,41 +7,52 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from dpfit.design.grid import Grid
 from dpfit.errors import PrivacyError
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
 from dpfit.privacy.events import GaussianEvent
+from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.quantity import Quantity
 
-_LARGEST_SCALE_BITS: Final = 54  # floor(2^54 N) stays far inside int64
-_SMALLEST_SCALE_BITS: Final = 6  # one strip of the sampler is 2^-6 wide
-
-# Squared sensitivities in units of the release's own integer unit.
-COLUMN_SUMS: Final = PerAdjacency(replace_one=2, add_remove=1)
-"""Sums of |x|: two vectors of the non-negative part of the unit ball are at most sqrt(2) apart."""
-TARGET_SUM: Final = PerAdjacency(replace_one=1, add_remove=1)
-"""A sum of numbers in [0, 1]."""
+# From one strip of the sampler, 2^-6 wide, to where floor(2^s N) stays far inside int64.
+_SCALE_BITS: Final = range(6, 55)
 
 
-def gradient_factor(squared_norm: int) -> PerAdjacency[int]:
-    """Squared sensitivity of a gradient sum, per squared residual unit.
+def squared_factor(quantity: Quantity, grid: Grid, chosen: int) -> PerAdjacency[int]:
+    """Squared l2 sensitivity of a sum, per squared unit of the release.
 
-    One record adds at most ``sqrt(K2) R_int`` in l2, so replacing one moves the sum by at most
-    ``2 sqrt(K2) R_int`` (attained by opposite residuals on the same row) and zeroing one by half
-    of that (exactness, sections 6 to 8).
+    Gradients: one record adds at most ``sqrt(K2) R_int``, so replacing one moves the sum by at most
+    twice that (attained by opposite residuals on the same row) and zeroing one by once (exactness,
+    sections 6 to 8). On k chosen columns and the intercept's, a record has at most k + 1 entries of
+    at most K_inf. Column sums of magnitudes: two vectors of the non-negative part of the unit ball
+    are at most sqrt(2) apart. The target is a number in [0, 1].
 
     Parameters
     ----------
-    squared_norm : int
-        K2, the bound on a record's squared integer norm.
+    quantity : Quantity
+        What is released.
+    grid : Grid
+        The record map's integer bounds.
+    chosen : int
+        Columns of a partial gradient.
     """
+    match quantity:
+        case Quantity.GRADIENT:
+            return _twice(grid.squared_norm)
+        case Quantity.PARTIAL_GRADIENT:
+            return _twice(min(grid.squared_norm, (chosen + 1) * grid.largest_entry**2))
+        case Quantity.UNIT_GRADIENT:
+            return _twice(grid.integer_norm**2)
+        case Quantity.COLUMN_SUMS:
+            return PerAdjacency(replace_one=2, add_remove=1)
+        case Quantity.TARGET_SUM:
+            return PerAdjacency(replace_one=1, add_remove=1)
+        case Quantity.SELECTION:
+            raise ValueError("a selection has no Gaussian sensitivity")
+
+
+def _twice(squared_norm: int) -> PerAdjacency[int]:
     return PerAdjacency(replace_one=4 * squared_norm, add_remove=squared_norm)
-
-
-def partial_gradient_factor(squared_norm: int, entry: int, chosen: int) -> PerAdjacency[int]:
-    """As :func:`gradient_factor` for some chosen columns beside the intercept's.
-
-    A record's share of those has at most ``chosen + 1`` entries of at most ``entry``.
-    """
-    return gradient_factor(min(squared_norm, (chosen + 1) * entry**2))
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,8 @@ class GaussianRelease:
     ----------
     label : str
         What is released, as the ledger calls it.
+    quantity : Quantity
+        The only question that this release answers.
     squared_factor : PerAdjacency of int
         Squared l2 sensitivity in units of ``unit ** 2``.
     unit : int
@@ -63,13 +76,17 @@ class GaussianRelease:
         s: the noise has standard deviation 2^s in integer units.
     count : int
         Number of releases.
+    chosen : int
+        Columns of a partial gradient.
     """
 
     label: str
+    quantity: Quantity
     squared_factor: PerAdjacency[int]
     unit: int
     scale_bits: int
     count: int
+    chosen: int = 0
 
     @property
     def noise_multiplier(self) -> float:
@@ -92,12 +109,11 @@ class GaussianRelease:
 
 
 def plan_release(
-    label: str,
-    squared_factor: PerAdjacency[int],
+    planned: PlannedRelease,
+    grid: Grid,
     *,
     unit_bits: int,
     squared_mu: Fraction | None,
-    count: int,
     adjacency: Adjacency,
 ) -> GaussianRelease:
     """The finest unit for which ``count`` releases cost at most ``squared_mu``.
@@ -107,16 +123,14 @@ def plan_release(
 
     Parameters
     ----------
-    label : str
-        What is released.
-    squared_factor : PerAdjacency of int
-        Squared sensitivity per squared unit.
+    planned : PlannedRelease
+        What is released, and how often.
+    grid : Grid
+        The record map's integer bounds.
     unit_bits : int
         Upper bound on the bits of the unit.
     squared_mu : Fraction or None
         Total mu^2 of the Gaussian-DP guarantee to spend; None plans a run without noise.
-    count : int
-        Number of releases.
     adjacency : Adjacency
         The neighbouring relation under which ``squared_mu`` is meant.
 
@@ -125,18 +139,32 @@ def plan_release(
     PrivacyError
         The budget leaves no number grid.
     """
+    factor = squared_factor(planned.quantity, grid, planned.chosen)
     if squared_mu is None:
-        return GaussianRelease(label, squared_factor, 1 << unit_bits, 0, count)
-    share = squared_mu / (count * squared_factor.under(adjacency))
-    for scale_bits in range(_LARGEST_SCALE_BITS, _SMALLEST_SCALE_BITS - 1, -1):
-        unit = math.isqrt(int(share * 4**scale_bits))
-        if unit <= 1 << unit_bits:
-            break
+        unit, scale_bits = 1 << unit_bits, 0
     else:
-        raise PrivacyError("the budget is so large that the noise is below the number grid")
-    if unit == 0:
-        raise PrivacyError(
-            "the budget is too small for this many releases",
-            hint="ask for a larger epsilon or fewer --iterations",
-        )
-    return GaussianRelease(label, squared_factor, unit, scale_bits, count)
+        share_of_one = squared_mu / (planned.count * factor.under(adjacency))
+        unit, scale_bits = finest_unit(share_of_one, unit_bits, _SCALE_BITS)
+    return GaussianRelease(
+        planned.label, planned.quantity, factor, unit, scale_bits, planned.count, planned.chosen
+    )
+
+
+def finest_unit(share: Fraction, unit_bits: int, scales: range) -> tuple[int, int]:
+    """``(isqrt(share 4^s), s)`` for the largest s whose unit has at most ``unit_bits`` bits.
+
+    Raises
+    ------
+    PrivacyError
+        The budget leaves no number grid.
+    """
+    for scale_bits in reversed(scales):
+        unit = math.isqrt(int(share * 4**scale_bits))
+        if 0 < unit <= 1 << unit_bits:
+            return unit, scale_bits
+        if unit == 0:
+            raise PrivacyError(
+                "the budget is too small for this many releases",
+                hint="ask for a larger epsilon or fewer --iterations",
+            )
+    raise PrivacyError("the budget is so large that the noise is below the number grid")

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from dpfit.errors import PrivacyError
+from dpfit.design.grid import Grid
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
 from dpfit.privacy.events import BoundedRangeEvent
+from dpfit.privacy.gaussian_release import finest_unit
+from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.quantity import Quantity
 
-_LARGEST_SCALE_BITS: Final = 60
+_SCALE_BITS: Final = range(0, 61)
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class SelectionRelease:
     chosen: int
     count: int
 
+    quantity = Quantity.SELECTION
+
     @property
     def noise_multiplier(self) -> float:
         """Gumbel scale over the largest entry that one record can have."""
@@ -61,13 +66,11 @@ class SelectionRelease:
 
 
 def plan_selection(
-    label: str,
-    entry_bound: int,
+    planned: PlannedRelease,
+    grid: Grid,
     *,
     unit_bits: int,
     rho: Fraction | None,
-    chosen: int,
-    count: int,
     adjacency: Adjacency,
 ) -> SelectionRelease:
     """The finest unit for which all rounds together are at most ``rho``-zCDP.
@@ -75,22 +78,29 @@ def plan_selection(
     A round of range eta costs ``eta^2 / 8``, so ``unit = isqrt(8 rho 4^b / (k T (2 f K_inf)^2))``
     with f = 2 for replace-one and 1 for add-remove.
 
+    Parameters
+    ----------
+    planned : PlannedRelease
+        k and T.
+    grid : Grid
+        Gives K_inf.
+    unit_bits : int
+        Upper bound on the bits of the unit.
+    rho : Fraction or None
+        What to spend; None plans a run without noise.
+    adjacency : Adjacency
+        The neighbouring relation under which ``rho`` is meant.
+
     Raises
     ------
     PrivacyError
         The budget leaves no number grid.
     """
+    entry = grid.largest_entry
     if rho is None:
-        return SelectionRelease(label, entry_bound, 1 << unit_bits, 0, chosen, count)
-    factor = 2 if adjacency is Adjacency.REPLACE_ONE else 1
-    share = 8 * rho / (chosen * count * (2 * factor * entry_bound) ** 2)
-    for scale_bits in range(_LARGEST_SCALE_BITS, -1, -1):
-        unit = math.isqrt(int(share * 4**scale_bits))
-        if unit <= 1 << unit_bits:
-            break
-    if not 0 < unit <= 1 << unit_bits:
-        raise PrivacyError(
-            "the budget leaves no number grid for this many selections",
-            hint="ask for another epsilon or fewer --iterations",
-        )
-    return SelectionRelease(label, entry_bound, unit, scale_bits, chosen, count)
+        unit, scale_bits = 1 << unit_bits, 0
+    else:
+        factor = 2 if adjacency is Adjacency.REPLACE_ONE else 1
+        share = 8 * rho / (planned.chosen * planned.count * (2 * factor * entry) ** 2)
+        unit, scale_bits = finest_unit(share, unit_bits, _SCALE_BITS)
+    return SelectionRelease(planned.label, entry, unit, scale_bits, planned.chosen, planned.count)

@@ -17,8 +17,9 @@ from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.curator import Curator
-from dpfit.privacy.gaussian_release import COLUMN_SUMS, GaussianRelease
+from dpfit.privacy.gaussian_release import plan_release
 from dpfit.privacy.mechanisms.noise import NoNoise
+from dpfit.privacy.records import PrivateRecords
 
 
 def scale(**changes: object) -> PublicScale:
@@ -40,9 +41,9 @@ def test_the_shares_are_the_whole_budget(
     loss: str, sparsity: int | None, squared_mu: Fraction | None
 ) -> None:
     """The parts of mu^2 are positive and sum to exactly one."""
-    shares = default_rule(scale(loss=loss, squared_mu=squared_mu), sparsity).shares()
-    assert sum(share.part for share in shares) == 1
-    assert all(share.part > 0 for share in shares)
+    planned = default_rule(scale(loss=loss, squared_mu=squared_mu), sparsity).planned()
+    assert sum(one.budget_part for one in planned) == 1
+    assert all(one.budget_part > 0 for one in planned)
 
 
 def test_the_default_rule_is_the_measured_one() -> None:
@@ -70,12 +71,11 @@ def fitted(loss: str, sparsity: int | None) -> tuple[object, np.ndarray]:
         scale(n_rows=2_000, n_features=30, loss=loss, squared_mu=None), sparsity
     )
     releases = [
-        GaussianRelease(share.label, COLUMN_SUMS, 1 << 20, 0, share.count)
-        for share in algorithm.shares()
+        plan_release(planned, grid, unit_bits=20, squared_mu=None, adjacency=Adjacency.REPLACE_ONE)
+        for planned in algorithm.planned()
     ]
     curator = Curator(
-        design=builder.build(30, grid=grid, index_base=0, threads=1),
-        target=target,
+        records=PrivateRecords(builder.build(30, grid=grid, index_base=0, threads=1), target),
         loss=Squared() if loss == "squared" else Logistic(),
         grid=grid,
         n_rows=2_000,

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dpfit.fitting.linear_fit as linear_fit
+import dpfit.privacy.mechanisms.noise as noise
 from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
 from dpfit.errors import DataError, PrivacyError, UsageError
@@ -75,8 +76,8 @@ def test_the_key_is_born_after_the_reservation(monkeypatch: pytest.MonkeyPatch) 
             order.append("key")
             return real.from_system()
 
-    real = linear_fit.RunKey
-    monkeypatch.setattr(linear_fit, "RunKey", Key)
+    real = noise.RunKey
+    monkeypatch.setattr(noise, "RunKey", Key)
     loaded().run(lambda description: order.append("reserve"), lambda done: order.append("step"))
     assert order[:3] == ["reserve", "key", "step"]
     assert order.count("key") == 1
@@ -114,7 +115,7 @@ def test_threads_and_declared_facts_do_not_change_a_bit() -> None:
 def test_with_noise_zero_it_is_the_non_private_original(monkeypatch: pytest.MonkeyPatch) -> None:
     """The private algorithm without its noise equals the same settings run without privacy."""
     plan = loaded().plan.algorithm
-    monkeypatch.setattr(linear_fit, "_noise", lambda request: NoNoise())
+    monkeypatch.setattr(linear_fit, "noise_of", lambda **request: NoNoise())
     silenced = fitted()
     original = fitted(
         replace(

@@ -14,16 +14,19 @@ from dpfit.losses.logistic import Logistic
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.curator import Curator, Point
-from dpfit.privacy.gaussian_release import GaussianRelease, gradient_factor
+from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
 from dpfit.privacy.mechanisms.noise import ExactNoise
+from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.random_bits import BitSource, RunKey
+from dpfit.privacy.records import PrivateRecords
 
 D = 64
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
 
 
 def gradient_release(count: int) -> GaussianRelease:
-    return GaussianRelease("gradient", gradient_factor(GRID.squared_norm), 1 << 20, 41, count)
+    factor = squared_factor(Quantity.GRADIENT, GRID, 0)
+    return GaussianRelease("gradient", Quantity.GRADIENT, factor, 1 << 20, 41, count)
 
 
 def releases(label: float, runs: int, seed: int) -> np.ndarray:
@@ -39,8 +42,9 @@ def releases(label: float, runs: int, seed: int) -> np.ndarray:
     builder.add(block)
     release = gradient_release(runs)
     curator = Curator(
-        design=builder.build(D, grid=GRID, index_base=0, threads=1),
-        target=np.array([label, 0.0, 1.0]),
+        records=PrivateRecords(
+            builder.build(D, grid=GRID, index_base=0, threads=1), np.array([label, 0.0, 1.0])
+        ),
         loss=Logistic(),
         grid=GRID,
         n_rows=3,

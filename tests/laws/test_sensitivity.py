@@ -18,7 +18,10 @@ from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.curator import Curator, Point
-from dpfit.privacy.gaussian_release import GaussianRelease, gradient_factor, plan_release
+from dpfit.privacy.gaussian_release import GaussianRelease, plan_release, squared_factor
+from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.quantity import Quantity
+from dpfit.privacy.records import PrivateRecords
 
 D = 5
 VALUES = st.one_of(
@@ -38,7 +41,8 @@ class _Reading:
 
 
 def gradient_release(grid: Grid) -> GaussianRelease:
-    return GaussianRelease("gradient", gradient_factor(grid.squared_norm), 1 << 20, 30, 1)
+    factor = squared_factor(Quantity.GRADIENT, grid, 0)
+    return GaussianRelease("gradient", Quantity.GRADIENT, factor, 1 << 20, 30, 1)
 
 
 def exact_sums(records: list, point: Point, grid: Grid, loss: object) -> list[int]:
@@ -54,16 +58,18 @@ def exact_sums(records: list, point: Point, grid: Grid, loss: object) -> list[in
     builder.add(block)
     design = builder.build(D, grid=grid, index_base=0, threads=1)
     curator = Curator(
-        design=design,
-        target=np.array([y for _, y in records]),
+        records=PrivateRecords(design, np.array([y for _, y in records])),
         loss=loss,
         grid=grid,
         n_rows=len(records),
         releases=[gradient_release(grid)],
         noise=_Reading(),
     )
-    residuals = curator._residual_integers(point, 0.25, 1 << 20)
-    return [int(value) for value in design.gradient(residuals)]
+    # Without noise the released floats are the integer sums times a public number.
+    released = curator.gradient("gradient", point, clip=0.25)
+    unit = grid.unit * 0.25 / (1 << 20) / len(records)
+    stacked = np.append(released.coefficients, released.intercept) / unit
+    return [int(value) for value in np.rint(stacked)]
 
 
 def squared_distance(left: list[int], right: list[int]) -> int:
@@ -123,13 +129,9 @@ def test_a_plan_spends_at_most_the_budget_and_nearly_all_of_it(
     squared_mu: Fraction, count: int, adjacency: Adjacency, residual_bits: int
 ) -> None:
     """count * sensitivity^2 / scale^2 <= mu^2 exactly, and R_int is the largest that fits."""
+    planned = PlannedRelease("gradient", Quantity.GRADIENT, count, Fraction(1))
     release = plan_release(
-        "gradient",
-        gradient_factor(GRID.squared_norm),
-        unit_bits=residual_bits,
-        squared_mu=squared_mu,
-        count=count,
-        adjacency=adjacency,
+        planned, GRID, unit_bits=residual_bits, squared_mu=squared_mu, adjacency=adjacency
     )
     event = release.event()
     spent = count * Fraction(event.squared_sensitivity.under(adjacency), event.scale**2)

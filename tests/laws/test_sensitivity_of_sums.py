@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,14 +14,13 @@ from dpfit.data.rows import RowBlock
 from dpfit.design.grid import Grid, RowMap
 from dpfit.design.local import DesignBuilder
 from dpfit.losses.logistic import Logistic
-from dpfit.privacy.adjacency import Adjacency, PerAdjacency
+from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.curator import Centring, Curator, Point
-from dpfit.privacy.gaussian_release import (
-    COLUMN_SUMS,
-    TARGET_SUM,
-    GaussianRelease,
-    gradient_factor,
-)
+from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
+from dpfit.privacy.mechanisms.noise import NoNoise
+from dpfit.privacy.quantity import Quantity
+from dpfit.privacy.records import PrivateRecords
+from dpfit.privacy.selection_release import SelectionRelease
 
 D = 4
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
@@ -30,21 +30,22 @@ VALUES = st.one_of(
 RECORDS = st.tuples(st.lists(VALUES, min_size=D, max_size=D), st.floats(-2.0, 3.0))
 DATA = st.lists(RECORDS, min_size=1, max_size=3)
 UNIT = 1 << 20
+CHOSEN = 2
 
 
-class Recorder:
-    """Noise that is zero and remembers nothing but lets the exact sums out."""
-
-    def __init__(self) -> None:
-        self.sums: list[list[int]] = []
-
-    def integers(self, scale_bits: int, size: int, step: int) -> np.ndarray:
-        return np.zeros(size, np.int64)
+def release_of(quantity: Quantity) -> GaussianRelease:
+    factor = squared_factor(quantity, GRID, CHOSEN)
+    return GaussianRelease("it", quantity, factor, UNIT, 30, 1, CHOSEN)
 
 
-def curator(records: list, factor: PerAdjacency[int]) -> Curator:
+def curator(
+    records: list,
+    release: GaussianRelease | SelectionRelease,
+    grid: Grid = GRID,
+    noise: NoNoise | None = None,
+) -> Curator:
     rows = [row for row, _ in records]
-    builder = DesignBuilder(GRID)
+    builder = DesignBuilder(replace(grid, entry_clip=1.0))
     builder.add(
         RowBlock(
             np.arange(0, D * len(rows) + 1, D, dtype=np.int64),
@@ -54,39 +55,70 @@ def curator(records: list, factor: PerAdjacency[int]) -> Curator:
         )
     )
     return Curator(
-        design=builder.build(D, grid=GRID, index_base=0, threads=1),
-        target=np.array([y for _, y in records]),
+        records=PrivateRecords(
+            builder.build(D, grid=grid, index_base=0, threads=1),
+            np.array([y for _, y in records]),
+        ),
         loss=Logistic(),
-        grid=GRID,
+        grid=grid,
         n_rows=1,
-        releases=[GaussianRelease("it", factor, UNIT, 30, 1)],
-        noise=Recorder(),
+        releases=[release],
+        noise=noise or NoNoise(),
     )
 
 
-def moved(ask: Callable[[Curator], object], left: list, right: list, factor: object) -> int:
+class _Sums(NoNoise):
+    """No noise; remembers the integers that would have been noised or compared."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def choose(self, scores: np.ndarray, k: int, scale_bits: int, step: int) -> np.ndarray:
+        self.seen = [int(value) for value in scores]
+        return super().choose(scores, k, scale_bits, step)
+
+    def choose_signed(self, scores: np.ndarray, scale_bits: int, step: int) -> int:
+        self.seen = [int(value) for value in scores]
+        return super().choose_signed(scores, scale_bits, step)
+
+
+def integers_of(ask: Callable[[Curator], np.ndarray], records: list, quantity: Quantity) -> list:
+    """What is released without noise, as integers of the release."""
+    released = ask(curator(records, release_of(quantity)))
+    return [int(value) for value in np.rint(released)]
+
+
+def moved(ask: Callable, left: list, right: list, quantity: Quantity) -> int:
     """Squared integer distance between what two data sets release."""
-    sums = []
-    for records in (left, right):
-        door = curator(records, factor)
-        seen: list[np.ndarray] = []
-        original = door._noisy
-        door._noisy = lambda label, s, seen=seen, f=original: seen.append(s) or f(label, s)
-        ask(door)
-        sums.append([int(value) for value in seen[0]])
+    sums = [integers_of(ask, records, quantity) for records in (left, right)]
     return sum((a - b) ** 2 for a, b in zip(*sums, strict=True))
 
 
-def centred_gradient(door: Curator, theta: float = 1.0) -> None:
+def stacked(point: Point, length: float) -> np.ndarray:
+    return np.append(point.coefficients, point.intercept) / (length * 0.1 / UNIT)
+
+
+def centred_gradient(door: Curator, theta: float = 1.0) -> np.ndarray:
     columns = np.array([0, 2, 3])
     door.centre(Centring(columns, np.array([0.3, -0.2, 0.0]), 0.1))
-    door.gradient("it", Point(theta * np.array([5.0, -3.0, 100.0]), 2.0 * theta), clip=0.1)
+    point = Point(theta * np.array([5.0, -3.0, 100.0]), 2.0 * theta)
+    return stacked(door.gradient("it", point, clip=0.1), 1.0 / GRID.integer_norm)
+
+
+def partial_gradient(door: Curator, theta: float = 1.0) -> np.ndarray:
+    point = Point(theta * np.array([5.0, -3.0, 100.0, 1.0]), 2.0 * theta)
+    columns = np.array([1, 3])
+    return stacked(door.gradient("it", point, clip=0.1, columns=columns), GRID.unit)
 
 
 CASES = {
-    "column means": (lambda door: door.column_means("it"), COLUMN_SUMS),
-    "target mean": (lambda door: door.target_mean("it"), TARGET_SUM),
-    "centred gradient": (centred_gradient, gradient_factor(GRID.integer_norm**2)),
+    "column means": (lambda door: door.column_means("it") * UNIT, Quantity.COLUMN_SUMS),
+    "target mean": (
+        lambda door: np.array([door.target_mean("it")]) * UNIT,
+        Quantity.TARGET_SUM,
+    ),
+    "centred gradient": (centred_gradient, Quantity.UNIT_GRADIENT),
+    "partial gradient": (partial_gradient, Quantity.PARTIAL_GRADIENT),
 }
 
 
@@ -95,9 +127,9 @@ CASES = {
 @given(DATA, RECORDS)
 def test_a_replaced_record_moves_it_within_the_charge(name: str, data: list, other: tuple) -> None:
     """The squared distance is at most the charged one, for any record against any other."""
-    ask, factor = CASES[name]
-    distance = moved(ask, data, [other, *data[1:]], factor)
-    event = GaussianRelease("it", factor, UNIT, 30, 1).event()
+    ask, quantity = CASES[name]
+    distance = moved(ask, data, [other, *data[1:]], quantity)
+    event = release_of(quantity).event()
     assert distance <= event.squared_sensitivity.under(Adjacency.REPLACE_ONE)
 
 
@@ -106,9 +138,9 @@ def test_a_replaced_record_moves_it_within_the_charge(name: str, data: list, oth
 @given(DATA, RECORDS)
 def test_a_removed_record_moves_it_within_the_charge(name: str, data: list, other: tuple) -> None:
     """Leaving a record out moves it by at most the add-remove charge."""
-    ask, factor = CASES[name]
-    distance = moved(ask, data, [*data, other], factor)
-    event = GaussianRelease("it", factor, UNIT, 30, 1).event()
+    ask, quantity = CASES[name]
+    distance = moved(ask, data, [*data, other], quantity)
+    event = release_of(quantity).event()
     assert distance <= event.squared_sensitivity.under(Adjacency.ADD_REMOVE)
 
 
@@ -122,9 +154,38 @@ def test_a_removed_record_moves_it_within_the_charge(name: str, data: list, othe
 )
 def test_the_charge_is_attained(name: str, left: tuple, right: tuple) -> None:
     """Some pair of records reaches the charge to one part in 10^5."""
-    ask, factor = CASES[name]
+    ask, quantity = CASES[name]
     if name == "centred gradient":
         ask = lambda door: centred_gradient(door, theta=0.0)  # noqa: E731 - residuals clip there
-    event = GaussianRelease("it", factor, UNIT, 30, 1).event()
+    event = release_of(quantity).event()
     charged = event.squared_sensitivity.under(Adjacency.REPLACE_ONE)
-    assert moved(ask, [left], [right], factor) == pytest.approx(charged, rel=1e-5)
+    assert moved(ask, [left], [right], quantity) == pytest.approx(charged, rel=1e-5)
+
+
+@settings(max_examples=150)
+@given(DATA, RECORDS, st.sampled_from(["support", "vertex"]), st.sampled_from([0.2, 1.0]))
+def test_a_record_moves_every_score_of_a_selection_within_the_charge(
+    data: list, other: tuple, kind: str, entry_clip: float
+) -> None:
+    """No score moves by more than D_inf: eta 2^b / 2, replaced or left out."""
+    grid = replace(GRID, entry_clip=entry_clip)
+    release = SelectionRelease("it", grid.largest_entry, UNIT, 40, 1, 1)
+    point = Point(np.array([5.0, -3.0, 100.0, 1.0]), 2.0)
+
+    def scores(records: list) -> list[int]:
+        noise = _Sums()
+        door = curator(records, release, grid, noise)
+        if kind == "support":
+            door.support_after_step("it", point, clip=0.1, step_size=3.0)
+        else:
+            door.steepest_vertex("it", point, clip=0.1)
+        return noise.seen
+
+    eta = release.event().eta
+    before = scores(data)
+    for after, adjacency in (
+        (scores([other, *data[1:]]), Adjacency.REPLACE_ONE),
+        (scores([*data, other]), Adjacency.ADD_REMOVE),
+    ):
+        bound = eta.under(adjacency) * 2**40 / 2
+        assert all(abs(a - b) <= bound for a, b in zip(before, after, strict=True))

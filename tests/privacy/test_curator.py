@@ -10,21 +10,25 @@ from hypothesis import strategies as st
 from dpfit.data.rows import RowBlock
 from dpfit.design.grid import Grid, RowMap
 from dpfit.design.local import DesignBuilder
+from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic
 from dpfit.privacy.curator import Curator, Point, quantised
-from dpfit.privacy.gaussian_release import GaussianRelease, gradient_factor
+from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
 from dpfit.privacy.mechanisms.noise import ExactNoise, Noise, NoNoise
+from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.random_bits import BitSource, RunKey
+from dpfit.privacy.records import PrivateRecords
 
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
 N, D = 400, 30
 
 
 def release(unit: int, scale_bits: int, count: int) -> GaussianRelease:
-    return GaussianRelease("gradient", gradient_factor(GRID.squared_norm), unit, scale_bits, count)
+    factor = squared_factor(Quantity.GRADIENT, GRID, 0)
+    return GaussianRelease("gradient", Quantity.GRADIENT, factor, unit, scale_bits, count)
 
 
-def curator(noise: Noise, release: GaussianRelease) -> Curator:
+def curator(noise: Noise, release: GaussianRelease, loss: Loss | None = None) -> Curator:
     rng = np.random.default_rng(0)
     block = RowBlock(
         np.arange(0, N * D + 1, D, dtype=np.int64),
@@ -35,9 +39,11 @@ def curator(noise: Noise, release: GaussianRelease) -> Curator:
     builder = DesignBuilder(GRID)
     builder.add(block)
     return Curator(
-        design=builder.build(D, grid=GRID, index_base=0, threads=1),
-        target=(rng.random(N) < 0.5).astype(np.float64),
-        loss=Logistic(),
+        records=PrivateRecords(
+            builder.build(D, grid=GRID, index_base=0, threads=1),
+            (rng.random(N) < 0.5).astype(np.float64),
+        ),
+        loss=loss or Logistic(),
         grid=GRID,
         n_rows=N,
         releases=[release],
@@ -86,8 +92,7 @@ def test_noise_is_on_columns_that_nobody_uses() -> None:
     one = np.zeros(1, np.int32)
     builder.add(RowBlock(np.array([0, 1]), one, np.ones(1), None))
     door = Curator(
-        design=builder.build(50, grid=GRID, index_base=0, threads=1),
-        target=np.zeros(1),
+        records=PrivateRecords(builder.build(50, grid=GRID, index_base=0, threads=1), np.zeros(1)),
         loss=Logistic(),
         grid=GRID,
         n_rows=1,
@@ -104,10 +109,35 @@ def test_nan_residuals_become_bounded_integers() -> None:
         def residual(self, margins: np.ndarray, target: np.ndarray) -> np.ndarray:
             return np.where(np.arange(len(margins)) % 3 == 0, np.nan, np.inf)
 
-    door = curator(NoNoise(), release(1000, 0, 1))
-    door._loss = Broken()
+    door = curator(NoNoise(), release(1000, 0, 1), Broken())
     integers = door._residual_integers(Point(np.zeros(D), 0.0), 0.25, 1000)
     assert set(integers.tolist()) == {-1000, 1000}
+
+
+def test_a_release_answers_its_own_question_only() -> None:
+    """A release charged as one quantity cannot be spent on another, nor on more columns."""
+    zero = Point(np.zeros(D), 0.0)
+    for quantity in set(Quantity) - {Quantity.GRADIENT, Quantity.SELECTION}:
+        factor = squared_factor(quantity, GRID, 3)
+        cheap = GaussianRelease("it", quantity, factor, 1 << 10, 40, 5, 3)
+        with pytest.raises(RuntimeError, match="charged"):
+            curator(NoNoise(), cheap).gradient("it", zero, clip=1.0)
+    factor = squared_factor(Quantity.PARTIAL_GRADIENT, GRID, 3)
+    partial = GaussianRelease("it", Quantity.PARTIAL_GRADIENT, factor, 1 << 10, 40, 5, 3)
+    door = curator(NoNoise(), partial)
+    door.gradient("it", zero, clip=1.0, columns=np.array([0, 4, 7]))
+    for columns in ([0, 1, 2, 3], [1, 1], [2, 1]):
+        with pytest.raises(RuntimeError, match="charged"):
+            door.gradient("it", zero, clip=1.0, columns=np.array(columns))
+    whole = curator(NoNoise(), release(1 << 10, 40, 5))
+    for ask in (
+        lambda: whole.column_means("gradient"),
+        lambda: whole.target_mean("gradient"),
+        lambda: whole.steepest_vertex("gradient", zero, clip=1.0),
+        lambda: whole.support_after_step("gradient", zero, clip=1.0, step_size=1.0),
+    ):
+        with pytest.raises(RuntimeError, match="charged"):
+            ask()
 
 
 @given(

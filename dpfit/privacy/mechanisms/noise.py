@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from dpfit.privacy.mechanisms.gaussian import GaussianNoise
+from dpfit.privacy.random_bits import BitSource, RunKey
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,3 +81,19 @@ class NoNoise:
     def choose_signed(self, scores: NDArray[np.int64], scale_bits: int, step: int) -> int:
         best = int(np.argmax(np.abs(scores)))
         return best if scores[best] >= 0 else len(scores) + best
+
+
+def noise_of(*, private: bool, seed: int | None) -> Noise:
+    """The noise of a run; its key is born here, so call this after the charge is on disk.
+
+    Parameters
+    ----------
+    private : bool
+        False for a run without noise.
+    seed : int or None
+        None takes a fresh key from the operating system.
+    """
+    if not private:
+        return NoNoise()
+    key = RunKey.from_system() if seed is None else RunKey.from_seed(seed)
+    return ExactNoise(BitSource(key))

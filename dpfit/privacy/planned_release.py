@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 
-
-class Quantity(StrEnum):
-    """What a release is about."""
-
-    GRADIENT = "gradient over rows"
-    UNIT_GRADIENT = "gradient over centred rows of length one"
-    COLUMN_SUMS = "column sums of magnitudes"
-    TARGET_SUM = "sum of the target"
-    PARTIAL_GRADIENT = "gradient over rows, on chosen columns"
-    SELECTION = "selection of columns by gradient"
+from dpfit.privacy.quantity import Quantity
 
 
 @dataclass(frozen=True)
-class Share:
-    """A planned release and its part of the budget.
+class PlannedRelease:
+    """What will be released, how often, and for which part of the budget.
 
     Attributes
     ----------
@@ -30,7 +20,7 @@ class Share:
         What is released.
     count : int
         How many times.
-    part : Fraction
+    budget_part : Fraction
         Of the whole: of mu^2 when everything is Gaussian, of rho when something is selected.
     chosen : int
         Columns of a selection or a partial gradient.
@@ -39,5 +29,5 @@ class Share:
     label: str
     quantity: Quantity
     count: int
-    part: Fraction
+    budget_part: Fraction
     chosen: int = 0

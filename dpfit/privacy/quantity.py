@@ -1,0 +1,16 @@
+"""What a release is about; the Curator answers a question only with a release of its own kind."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Quantity(StrEnum):
+    """A statistic of the private records that has a mechanism."""
+
+    GRADIENT = "gradient over rows"
+    PARTIAL_GRADIENT = "gradient over rows, on chosen columns"
+    UNIT_GRADIENT = "gradient over centred rows of length one"
+    COLUMN_SUMS = "column sums of magnitudes"
+    TARGET_SUM = "sum of the target"
+    SELECTION = "selection of columns by gradient"
