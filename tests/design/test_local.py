@@ -125,3 +125,13 @@ def test_a_repeated_column_never_enters(columns: list[int]) -> None:
         DesignBuilder(GRID).add(block)
     fine = RowBlock(np.array([0, 1, 3, 3, 4]), np.array([5, 1, 2, 0], np.int32), np.ones(4), None)
     DesignBuilder(GRID).add(fine)
+
+
+@pytest.mark.parametrize(("base", "columns"), [(1, [0, 3]), (0, [1, 9])])
+def test_a_column_outside_the_design_is_refused(base: int, columns: list[int]) -> None:
+    """The compiled conversion checks nothing, so a column before the first or beyond d must not
+    reach it."""
+    builder = DesignBuilder(GRID)
+    builder.add(RowBlock(np.array([0, 2]), np.array(columns, np.int32), np.ones(2), None))
+    with pytest.raises(ValueError, match="outside"):
+        builder.build(9, grid=GRID, index_base=base, threads=1)
