@@ -6,6 +6,11 @@ A message says what was found, what was expected and where; it never carries a v
 from __future__ import annotations
 
 
+def reason_of(error: OSError) -> str:
+    """What the system said, as the end of a message: ``no such file or directory``."""
+    return (error.strerror or type(error).__name__).lower()
+
+
 class DpfitError(Exception):
     """Base of every error that ends a run with one line.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from enum import Enum
 from typing import Annotated, Final
 
 import typer
@@ -19,6 +19,27 @@ from dpfit.privacy.ledger import Ledger
 from dpfit.privacy.ledger_document import Cap
 
 TABLE_DELTAS: Final = (1e-5, 1e-6, 1e-9)
+
+_SIZES: Final = (1e-100, 1e100)
+_MOST: Final = 1 << 40  # records or releases, as a fit allows; also keeps every quotient a float
+
+
+class Mode(Enum):
+    """What is asked for; the value ends the sentence about an option without a meaning."""
+
+    CALCULATE = "without a LEDGER"
+    START = "where --cap-eps and --cap-delta start a LEDGER"
+    ADD_UP = "where a LEDGER is added up"
+
+
+_ASKED: Final = ("eps", "delta", "rho", "mu")
+_SENSITIVITY: Final = ("sensitivity", "records", "row_norm", "residual_clip")
+_CAP: Final = ("cap_eps", "cap_delta")
+_OPTIONS: Final = {
+    Mode.CALCULATE: (*_ASKED, "iterations", *_SENSITIVITY),
+    Mode.START: _CAP,
+    Mode.ADD_UP: ("delta",),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +61,17 @@ class BudgetCommandOptions(BudgetOptions, LockOptions, OutputOptions):
         typer.Option("--records", metavar="N", help="Rows, for a mean gradient's sensitivity."),
     ] = None
     row_norm: Annotated[
-        float, typer.Option("--row-norm", metavar="K", help="With --records: l2 norm of a row.")
-    ] = 1.0
+        float | None,
+        typer.Option(
+            "--row-norm", metavar="K", help="With --records: l2 norm of a row [default: 1]."
+        ),
+    ] = None
     residual_clip: Annotated[
-        float,
-        typer.Option("--residual-clip", metavar="TAU", help="With --records: residual bound."),
-    ] = 1.0
+        float | None,
+        typer.Option(
+            "--residual-clip", metavar="TAU", help="With --records: residual bound [default: 1]."
+        ),
+    ] = None
     cap_eps: Annotated[
         float | None, typer.Option("--cap-eps", metavar="E", help="Start LEDGER with this cap.")
     ] = None
@@ -61,15 +87,29 @@ def budget(options: BudgetCommandOptions) -> None:
     start a new ledger with that cap. Otherwise: a calculator.
     """
     signals.install(options.timeout)
-    capped = options.cap_eps is not None or options.cap_delta is not None
+    mode = _mode(options)
     if options.ledger is None:
-        if capped:
-            raise UsageError("--cap-eps and --cap-delta need the LEDGER to start")
         _calculate(options)
-    elif capped:
+    elif mode is Mode.START:
         _start(options, options.ledger)
     else:
         _add_up(options, options.ledger)
+
+
+def _mode(options: BudgetCommandOptions) -> Mode:
+    """What is asked for; an option that it would ignore is refused."""
+    mode = Mode.ADD_UP
+    if options.ledger is None:
+        mode = Mode.CALCULATE
+    elif any(getattr(options, name) is not None for name in _CAP):
+        mode = Mode.START
+    for name in sorted({name for names in _OPTIONS.values() for name in names}):
+        if name not in _OPTIONS[mode] and getattr(options, name) is not None:
+            raise UsageError(
+                f"--{name.replace('_', '-')} has no meaning {mode.value}",
+                hint="--print-config shows where each option comes from",
+            )
+    return mode
 
 
 def _start(options: BudgetCommandOptions, path: str) -> None:
@@ -98,11 +138,14 @@ def _cap(options: BudgetCommandOptions) -> Cap:
 
 
 def _add_up(options: BudgetCommandOptions, path: str) -> None:
-    if any(v is not None for v in (options.eps, options.rho, options.mu, options.sensitivity)):
-        raise UsageError("a LEDGER is added up as it is; --eps, --rho and --mu are for calculating")
+    if options.delta is not None:
+        Budget.from_request(None, options.delta, None, 1.0)  # for its check of delta
     ledger = Ledger(path, lock_timeout=options.lock_timeout)
     document = ledger.read(must_exist=True)
     adjacency = document.cap.adjacency if document.cap else options.adjacency
+    # The default cannot be told from a wish; any other relation than the cap's is a wish.
+    if options.adjacency not in (adjacency, Adjacency.REPLACE_ONE):
+        raise UsageError(f"the cap of {path} is under {adjacency}: leave --adjacency out")
     deltas = TABLE_DELTAS if options.delta is None else (options.delta,)
     if options.json:
         options.streams().result_json(ledger_json(document, adjacency, deltas))
@@ -145,8 +188,7 @@ def _noise(options: BudgetCommandOptions, asked: Budget) -> dict[str, float]:
             raise UsageError("--iterations needs --sensitivity, or --records with its bounds")
         return {}
     count = 1 if options.iterations is None else options.iterations
-    if count < 1:
-        raise UsageError("--iterations must be at least 1")
+    _check_count("--iterations", count)
     scale = gaussian_scale(sensitivity, asked.squared_mu, count)
     return {
         "releases": count,
@@ -158,19 +200,34 @@ def _noise(options: BudgetCommandOptions, asked: Budget) -> dict[str, float]:
 def _sensitivity(options: BudgetCommandOptions) -> float | None:
     if options.sensitivity is not None and options.records is not None:
         raise UsageError("--sensitivity and --records exclude each other")
+    for name in ("row_norm", "residual_clip"):
+        if options.records is None and getattr(options, name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')} needs --records beside it")
     if options.sensitivity is not None:
-        if not 0.0 < options.sensitivity < math.inf:
-            raise UsageError("--sensitivity must be a positive finite number")
-        return options.sensitivity
+        return _size("--sensitivity", options.sensitivity)
     if options.records is None:
         return None
-    if options.records < 1:
-        raise UsageError("--records must be at least 1")
-    bound = options.row_norm * options.residual_clip / options.records
-    if not 0.0 < bound < math.inf:
-        raise UsageError("--row-norm and --residual-clip must be positive finite numbers")
+    _check_count("--records", options.records)
+    norm, clip = (
+        _size("--row-norm", options.row_norm),
+        _size("--residual-clip", options.residual_clip),
+    )
+    bound = norm * clip / options.records
     # A replaced record can turn its part of a sum round; a zeroed one only takes it away.
     return 2.0 * bound if options.adjacency is Adjacency.REPLACE_ONE else bound
+
+
+def _check_count(option: str, value: int) -> None:
+    if not 1 <= value <= _MOST:
+        raise UsageError(f"{option} must be at least 1 and at most {_MOST}")
+
+
+def _size(option: str, value: float | None) -> float:
+    """A positive size, 1 if it is not given, such that no product of sizes leaves the floats."""
+    least, most = _SIZES
+    if value is not None and not least <= value <= most:
+        raise UsageError(f"{option} must be a number between {least:g} and {most:g}")
+    return 1.0 if value is None else value
 
 
 OPTIONS, BODY = BudgetCommandOptions, budget

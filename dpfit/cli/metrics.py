@@ -60,7 +60,11 @@ class _ClassMetrics:
 
 class _ValueMetrics:
     def __init__(self, model: LinearModel, source: str) -> None:
+        assert model.target_range is not None
+        low, high = model.target_range
         self._predictor, self._source = LinearPredictor(model), source
+        # Moments about a public value near the targets: about 0, those of 1e9 +- 1 cancel.
+        self._middle = low + (high - low) / 2
         self._rows = 0
         self._absolute = 0.0
         self._squared = 0.0
@@ -75,7 +79,8 @@ class _ValueMetrics:
         self._rows += len(y)
         self._absolute += float(np.abs(gap).sum())
         self._squared += float((gap * gap).sum())
-        self._moments += (float(y.sum()), float((y * y).sum()))
+        centred = y - self._middle
+        self._moments += (float(centred.sum()), float((centred * centred).sum()))
 
     def values(self) -> dict[str, float]:
         mean = self._moments[0] / self._rows

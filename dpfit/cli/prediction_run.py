@@ -16,7 +16,6 @@ from dpfit.cli.metrics import Metrics, metrics_for
 from dpfit.cli.reading import prediction_read_options
 from dpfit.cli.streams import printable
 from dpfit.cli.targets import check_target
-from dpfit.data.open import expand_inputs
 from dpfit.data.reader import Reader
 from dpfit.errors import DataError, UsageError
 from dpfit.files.atomic import written_atomically
@@ -36,11 +35,10 @@ def predict_file(options: PredictOptions) -> None:
     model = read_linear_model(options.model)
     if options.proba and model.classes is None:
         raise UsageError("--proba needs a model of two classes; this one predicts a value")
-    paths = expand_inputs(options.inputs)
+    reader = Reader(options.inputs, prediction_read_options(options, model))
     if options.output is not None and options.output != "-":
-        reads = [*paths, options.model]
+        reads = [*reader.paths, options.model]
         check_target(options.output, force=options.force, reads=reads, replaces_models_only=False)
-    reader = Reader(paths, prediction_read_options(options, model))
     _check_columns(reader, model)
     predictor = LinearPredictor(model)
     metrics = metrics_for(model, options.inputs[0]) if options.evaluate else None

@@ -10,11 +10,11 @@ from dpfit.data.reader import ReadOptions
 from dpfit.data.schema import ColumnRole, Schema
 from dpfit.errors import DataError
 from dpfit.files.linear_model import LinearModel
-from dpfit.privacy.records import DeclaredFacts, Label
 
 if TYPE_CHECKING:
     from dpfit.cli.fit import FitOptions
     from dpfit.cli.predict import PredictOptions
+    from dpfit.privacy.records import DeclaredFacts, Label  # it builds on SciPy, unused here
 
 
 def read_options(options: FitOptions, schema: Schema, declared: DeclaredFacts) -> ReadOptions:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable
 from typing import BinaryIO, Protocol, cast
 
-from dpfit.errors import DataError, StorageError
+from dpfit.errors import DataError, StorageError, reason_of
 
 SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
@@ -182,8 +182,7 @@ class CheckedStream(io.RawIOBase):
             # The decoders report damage as OSError without an errno.
             if self._compression is not None and error.errno is None:
                 raise self._damaged() from None
-            reason = error.strerror or "input/output error"
-            raise StorageError(f"{self._path}: cannot be read: {reason}") from None
+            raise StorageError(f"{self._path}: cannot be read: {reason_of(error)}") from None
 
     def _damaged(self) -> DataError:
         kind = self._compression or "input"

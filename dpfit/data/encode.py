@@ -113,10 +113,7 @@ def _feature(column: FeatureColumn, text: str) -> int | None:
     if column.role == "hashed":
         bits = column.width.bit_length() - 1
         return column.start + hashed_feature(column.name, text, bits)
-    try:
-        return column.start + column.levels.index(text)
-    except ValueError:
-        return None
+    return column.feature_of.get(text)
 
 
 def text_labels(cells: CodedText) -> NDArray[np.object_]:

@@ -43,6 +43,11 @@ class FeatureColumn:
     other: bool = False
     range: tuple[float, float] | None = None
 
+    @cached_property
+    def feature_of(self) -> dict[str, int]:
+        """The feature of each declared level: domains of a hundred thousand levels occur."""
+        return {level: feature for feature, level in enumerate(self.levels, self.start)}
+
     def mapped(self, value: float) -> float:
         """A number of the column as its feature's value, by the column's range."""
         if self.range is None:
@@ -134,15 +139,15 @@ class FeatureMap:
         """Names of all columns that the map has seen, the ignored ones included."""
         return {column.name for column in self.columns} | set(self.ignored)
 
-    def match(
+    def check_names(
         self,
         present: Sequence[str],
         *,
         path: str,
         ignore_new: bool = False,
         absent_hint: str | None = None,
-    ) -> list[int]:
-        """Positions of the map's columns in a table with the columns ``present``.
+    ) -> None:
+        """Hold the columns ``present`` of a table to those of the map, in any order.
 
         Parameters
         ----------
@@ -160,11 +165,11 @@ class FeatureMap:
             Lists every missing column and counts the extra ones, whose names stay unsaid: without a
             header they are the cells of a record.
         """
-        position = {name: i for i, name in enumerate(present)}
-        missing = [column.name for column in self.columns if column.name not in position]
+        names = set(present)
+        missing = [column.name for column in self.columns if column.name not in names]
         if len(missing) == len(self.columns):
             raise DataError("none of the expected columns is there", path=path, hint=absent_hint)
-        n_extra = sum(name not in self.known for name in position)
+        n_extra = len(names - self.known)
         problems = [f"missing columns: {_listed(missing)}"] if missing else []
         if n_extra and not ignore_new:
             problems.append("1 extra column" if n_extra == 1 else f"{n_extra} extra columns")
@@ -174,7 +179,6 @@ class FeatureMap:
                 path=path,
                 hint=None if missing else "--ignore-new-features leaves extra columns out",
             )
-        return [position[column.name] for column in self.columns]
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON object that `from_json` reads."""

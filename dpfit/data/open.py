@@ -14,7 +14,7 @@ from dpfit.data.compression import (
     PrefixedStream,
     compression_of,
 )
-from dpfit.errors import DataError, StorageError, UsageError
+from dpfit.errors import DataError, StorageError, UsageError, reason_of
 
 STDIN = "-"
 
@@ -101,8 +101,8 @@ def _parts_of(directory: str) -> list[str]:
 
 
 def _reason(error: Exception) -> str:
-    text = error.strerror if isinstance(error, OSError) else None
-    return (text or "cannot be opened").lower()
+    """A name with a NUL byte is a ValueError, which has no reason of the system's."""
+    return reason_of(error) if isinstance(error, OSError) else "cannot be opened"
 
 
 def open_binary(path: str, stdin: BinaryIO | None = None) -> BinaryIO:

@@ -26,7 +26,7 @@ from dpfit.data.parquet_columns import (
 from dpfit.data.rows import RowBlock
 from dpfit.data.spool import spooled
 from dpfit.data.table_columns import TableColumns
-from dpfit.errors import DataError, StorageError
+from dpfit.errors import DataError, StorageError, reason_of
 
 
 class ParquetInput:
@@ -152,4 +152,4 @@ def _seekable(path: str, stdin: BinaryIO | None) -> IO[bytes]:
     try:
         return open(path, "rb")
     except OSError as error:
-        raise StorageError(f"{path}: {(error.strerror or 'cannot be opened').lower()}") from None
+        raise StorageError(f"{path}: {reason_of(error)}") from None

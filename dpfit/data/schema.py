@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpfit.errors import StorageError, UsageError
+from dpfit.errors import StorageError, UsageError, reason_of
 
 ROLES = ("numeric", "categorical", "hashed", "ignore", "label")
 
@@ -116,8 +116,7 @@ def _load(path: str) -> dict[str, Any]:
         with open(path, "rb") as file:
             return tomllib.load(file)
     except OSError as error:
-        reason = (error.strerror or "cannot be read").lower()
-        raise StorageError(f"{path}: {reason}") from None
+        raise StorageError(f"{path}: {reason_of(error)}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path}: the schema is not UTF-8 text") from None
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from typing import IO, BinaryIO
 
-from dpfit.errors import DataError, StorageError
+from dpfit.errors import DataError, StorageError, reason_of
 
 SPOOL_LIMIT = 16 << 30
 _CHUNK = 1 << 20
@@ -48,5 +48,4 @@ def _write(copy: IO[bytes], chunk: bytes) -> None:
     try:
         copy.write(chunk)
     except OSError as error:
-        reason = (error.strerror or "cannot be written").lower()
-        raise StorageError(f"temporary file: {reason}", hint="set TMPDIR") from None
+        raise StorageError(f"temporary file: {reason_of(error)}", hint="set TMPDIR") from None

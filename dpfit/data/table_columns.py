@@ -98,7 +98,7 @@ class TableColumns:
         if self.feature_map is None:
             roles, bits, na = self._options.columns, self._options.hash_bits, self._options.na
             self.feature_map = FeatureMap.build(names, roles, self._label, bits, na)
-        self.feature_map.match(
+        self.feature_map.check_names(
             others,
             path=path,
             ignore_new=self._options.ignore_new_features and not self._fitted,

@@ -180,8 +180,8 @@ def _text_entry(cell: _Cell, column: FeatureColumn, position: int) -> tuple[int,
     if column.role == "hashed":
         bits = column.width.bit_length() - 1
         return column.start + hashed_feature(column.name, text, bits), 1.0
-    if text in column.levels:
-        return column.start + column.levels.index(text), 1.0
+    if text in column.feature_of:
+        return column.feature_of[text], 1.0
     if column.other:
         return column.start, 0.0
     raise cell.fault_of(column, position, "has a level that is not declared", Cause.LEVEL)

@@ -88,6 +88,15 @@ def test_1_internal_fault(dpfit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         ["budget", "--mu", "1", "--iterations", "0", "--sensitivity", "1"],
         ["budget", "--mu", "1", "--iterations", "3"],
         ["budget", "--mu", "1", "--bogus"],
+        ["budget", "--mu", "1", "--sensitivity", "-1"],
+        ["budget", "--mu", "1", "--sensitivity", "inf"],
+        ["budget", "--mu", "1", "--records", "9", "--row-norm", "-1", "--residual-clip", "-1"],
+        ["budget", "--mu", "1", "--records", "9", "--residual-clip", "nan"],
+        ["budget", "--mu", "1", "--records", "1" + 360 * "0"],
+        ["budget", "--mu", "1", "--sensitivity", "1", "--iterations", "1" + 360 * "0"],
+        ["budget", "new.json", "--delta", "2"],
+        ["budget", "new.json", "--delta", "nan"],
+        ["budget", "new.json", "--delta", "1e-320"],
     ],
 )
 def test_2_usage(dpfit: Any, args: list[str]) -> None:
@@ -96,6 +105,37 @@ def test_2_usage(dpfit: Any, args: list[str]) -> None:
     dpfit.svm()
     error_line(dpfit.here(*args), 2)
     assert dpfit.names() == {"tiny.svm", "tiny.txt"}
+
+
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [
+        (["new.json", "--cap-eps", "1", "--cap-delta", "1e-6", "--eps", "4"], "--eps"),
+        (["new.json", "--cap-eps", "1", "--cap-delta", "1e-6", "--delta", "1e-6"], "--delta"),
+        (["new.json", "--cap-eps", "1", "--records", "9"], "--records"),
+        (["tiny.ledger.json", "--mu", "1"], "--mu"),
+        (["tiny.ledger.json", "--iterations", "3"], "--iterations"),
+        (["tiny.ledger.json", "--residual-clip", "1"], "--residual-clip"),
+        (["--mu", "1", "--cap-delta", "1e-6"], "--cap-delta"),
+        (["--mu", "1", "--row-norm", "2"], "--row-norm"),
+        (["--mu", "1", "--sensitivity", "1", "--residual-clip", "2"], "--residual-clip"),
+    ],
+)
+def test_2_budget_ignores_no_option(dpfit: Any, args: list[str], named: str) -> None:
+    """2: an option that the budget's task has no use for is named, not dropped."""
+    dpfit.fit()
+    before = dpfit.read("tiny.ledger.json")
+    assert f"{named} " in error_line(dpfit.here("budget", *args), 2)
+    assert dpfit.read("tiny.ledger.json") == before
+    assert "new.json" not in dpfit.names()
+
+
+def test_2_budget_of_another_relation_than_the_caps(dpfit: Any) -> None:
+    """2: a capped ledger is added up under its own relation; asking for the other one is told."""
+    dpfit.here("budget", "new.json", "--cap-eps", "1", "--cap-delta", "1e-6")
+    asked = dpfit.here("budget", "new.json", "--adjacency", "add-remove")
+    assert "replace-one" in error_line(asked, 2)
+    assert dpfit.here("budget", "new.json").status == 0
 
 
 def test_2_suggests_the_near_verb(dpfit: Any) -> None:

@@ -118,6 +118,25 @@ def test_real_target_stays_in_its_range(dpfit: Any) -> None:
     assert "not private" in evaluated.err
 
 
+def test_r2_does_not_cancel(dpfit: Any) -> None:
+    """R2 is that of the definition for targets far from 0 against their spread."""
+    chance = random.Random(1)
+    middle = 1e9
+    text = "".join(f"{middle - 1 + 2 * chance.random():.6f} {1 + i % 4}:1\n" for i in range(50))
+    Path("real.svm").write_text(text, encoding="utf-8")
+    ends = ("--target-range", "999999999", "1000000001")
+    args = (*ends, "--n-features", "4", "--index-base", "1", "--n-rows", "50")
+    assert dpfit.here("fit", "real.svm", *dpfit.budget, *args).status == 0
+    told = dpfit.here("predict", "real.model.json", "real.svm", "--evaluate", "--json")
+    targets = [float(line.split()[0]) - middle for line in text.splitlines()]
+    predicted = [json.loads(line)["prediction"] - middle for line in told.out.splitlines()]
+    mean = math.fsum(targets) / 50
+    errors = math.fsum((y - p) ** 2 for y, p in zip(targets, predicted, strict=True))
+    expected = 1.0 - errors / math.fsum((y - mean) ** 2 for y in targets)
+    evaluation = json.loads(told.err)["evaluation"]
+    assert evaluation["R2"] == pytest.approx(expected, rel=1e-9)
+
+
 def test_output_is_whole_or_absent(dpfit: Any) -> None:
     """A bad row far down leaves no output file; an existing one is refused, or kept whole."""
     args = ("predict", dpfit.fit())

@@ -80,25 +80,35 @@ def test_only_what_is_written_is_read(change: dict[str, Any]) -> None:
 
 def test_matching_is_by_name() -> None:
     """Rule 5: any order; missing columns are listed, extra ones, maybe data, are counted."""
-    assert MAP.match(["pay", "job", "city", "age"], path="x") == [3, 2, 1, 0]
+    MAP.check_names(["pay", "job", "city", "age"], path="x")
     with pytest.raises(DataError) as caught:
-        MAP.match(["pay", "job", "new"], path="x.csv")
+        MAP.check_names(["pay", "job", "new"], path="x.csv")
     assert caught.value.message == "missing columns: 'age', 'city'; 1 extra column"
 
 
 def test_ignored_columns_may_stay() -> None:
     """Rule 16: roles are part of the map; other extra columns only on request."""
-    assert MAP.match([*NAMES], path="x") == [0, 1, 2, 4]
+    MAP.check_names([*NAMES], path="x")
     with pytest.raises(DataError, match=r": 2 extra columns$"):
-        MAP.match([*NAMES, "new", "newer"], path="x")
-    assert MAP.match([*NAMES, "new"], path="x", ignore_new=True) == [0, 1, 2, 4]
+        MAP.check_names([*NAMES, "new", "newer"], path="x")
+    MAP.check_names([*NAMES, "new"], path="x", ignore_new=True)
 
 
 def test_cells_taken_for_names_are_not_listed() -> None:
     """Where no expected column is there, the names found may be data."""
     with pytest.raises(DataError) as caught:
-        MAP.match(["Jane", "Doe"], path="x")
+        MAP.check_names(["Jane", "Doe"], path="x")
     assert "Jane" not in str(caught.value)
+
+
+def test_levels_have_features_in_their_order() -> None:
+    """Each level is one feature, from the column's first on; looked up, not searched for."""
+    levels = tuple(f"level {i}" for i in range(50_000))
+    roles = {"job": ColumnRole("categorical", levels)}
+    _, job = FeatureMap.build(["age", "job"], roles, None, None).columns
+    assert [job.feature_of[level] for level in levels] == [*range(1, 50_001)]
+    assert "level 50000" not in job.feature_of
+    assert job.feature_of is job.feature_of
 
 
 def test_impossible_roles() -> None:
