@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import shutil
@@ -121,7 +122,7 @@ def test_a_new_command_gets_its_page_without_a_change_here(monkeypatch: pytest.M
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_name_of_every_option_stands_in_options(name: str) -> None:
     tags = re.findall(r"^\.TP\n(.*)$", section(MAN / f"{name}.1", "OPTIONS"), re.M)
-    documented = {word for tag in tags for word in re.findall(r"(?<!\S)--?[a-z][a-z-]*", tag)}
+    documented = {word for tag in tags for word in re.findall(r"(?<!\S)--?[a-z][a-z0-9-]*", tag)}
     assert documented == {
         o for option in options(name) for o in option.opts + option.secondary_opts
     }
@@ -205,16 +206,36 @@ def written_ledger(folder: Path, *runs: list[Event]) -> tuple[Path, LedgerDocume
     return path, document
 
 
-@pytest.mark.parametrize("row_map", ["--normalize-rows", "--clip-rows"])
+KEPT = ["--sparsity", "2"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        (["--normalize-rows", *KEPT], {}),
+        (["--clip-rows", "--row-norm", "2", *KEPT], {"norm": 2.0}),
+        (["--algo", "dp-iht", *KEPT], {"entry_clip": 0.2}),
+        (["--algo", "dp-fw", "--entry-clip", "0.5", "--row-norm", "3"], {"entry_clip": 0.5}),
+        (["--algo", "dp-screen", *KEPT], {"centring": True}),
+        (["--algo", "dp-screen", "--row-norm", "0.5"], {"centring": True, "norm": 0.5}),
+        (["--algo", "dp-screen", "--loss", "squared"], {"centring": True}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
 def test_the_program_in_the_model_page_computes_the_scores(
-    row_map: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    settings: list[str], rule: dict[str, object], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     rows = tmp_path / "rows.svm"
-    rows.write_text("1 1:0.5 3:2\n-1 2:0.25\n1 1:3 2:0.01 3:-1\n-1 3:0.125\n-1\n")
+    rows.write_text("1 1:0.5 3:2\n-1 2:0.25\n1 1:3 2:0.01 3:-1\n-1 3:0.125\n-1\n" * 200)
     model = tmp_path / "rows.model.json"
     ledger = tmp_path / "rows.ledger.json"
-    fit = ["fit", "-q", "--eps", "2", "--delta", "0.1", "--sparsity", "2", row_map]
+    fit = ["fit", "-q", "--eps", "50", "--delta", "0.1", *settings]
     assert run([*fit, "-o", str(model), "--ledger", str(ledger), str(rows)]) == 0
+    written = json.loads(model.read_text(encoding="ascii"))
+    found = {**written["row_map"], "centring": written["centring"] is not None}
+    assert {name: found[name] for name in rule} == rule
+    assert any(written["coefficients"]["values"])
+    assert not written["centring"] or any(written["centring"]["centre"])
     assert run(["predict", "--margin", str(model), str(rows)]) == 0
     shown = [float(line) for line in capfd.readouterr().out.split()]
     scores = printed(sys.executable, "-c", program_in(MAN / "dpfit-model.5"), model, rows)
