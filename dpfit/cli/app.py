@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import io
@@ -38,6 +39,9 @@ _STATUS: Final[dict[type[DpfitError], ExitStatus]] = {
     LockBusyError: ExitStatus.LOCK_BUSY,
     NotConvergedError: ExitStatus.NOT_CONVERGED,
 }
+
+
+_INTERRUPTED: Final = (ExitStatus.HANGUP, ExitStatus.INTERRUPTED, ExitStatus.TERMINATED)
 
 
 def build_app(names: Sequence[str] = COMMANDS) -> typer.Typer:
@@ -81,6 +85,13 @@ def main() -> None:
         # Results are UTF-8 in every locale, and a label or name may be any bytes.
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     status = run(sys.argv[1:])
+    if status in _INTERRUPTED:
+        # The interpreter's own end waits for threads, and one may want a lock that an
+        # interruption left held.
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(status)
     sys.exit(status)
 
 

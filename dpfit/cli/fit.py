@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import math
 import os
-import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,13 +11,11 @@ import typer
 from dpfit.cli import signals
 from dpfit.cli.options import BudgetOptions, LockOptions, OutputOptions, ReadingOptions
 from dpfit.cli.streams import Streams
-from dpfit.errors import DpfitError, UsageError
+from dpfit.errors import UsageError
 
 if TYPE_CHECKING:
     from dpfit.cli.fit_inputs import FitInputs
     from dpfit.fitting.linear_fit import LinearFit
-    from dpfit.privacy.ledger import Ledger
-    from dpfit.privacy.ledger_document import Json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +138,7 @@ def fit(options: FitOptions) -> None:
     Writes STEM.model.json and charges STEM.ledger.json in the working directory.
     """
     from dpfit.cli.fit_inputs import FitInputs
+    from dpfit.cli.fit_report import report_assumptions, report_plan
 
     streams = options.streams()
     signals.install(options.timeout)
@@ -156,9 +150,9 @@ def fit(options: FitOptions) -> None:
     if options.ledger is not None and not os.path.exists(options.ledger):
         streams.inform(f"{options.ledger}: a new ledger, without a cap")
     fitted = inputs.load(streams)
-    _report_assumptions(fitted, streams)
+    report_assumptions(fitted, streams)
     if options.dry_run:
-        _show_plan(fitted, inputs, streams, as_json=options.json)
+        report_plan(fitted, inputs, streams, as_json=options.json)
         return
     _run(fitted, inputs, streams, as_json=options.json)
 
@@ -171,137 +165,23 @@ def _warn_of_no_privacy(options: FitOptions, ledger: str, streams: Streams) -> N
 
 
 def _run(fitted: LinearFit, inputs: FitInputs, streams: Streams, *, as_json: bool) -> None:
-    from dpfit.files.atomic import write_atomically
+    from dpfit.cli.charged_run import charged_run
+    from dpfit.cli.fit_report import report_result
 
-    run = _ChargedRun(fitted, inputs.ledger)
-    try:
-        with streams.progress_bar("fitting", fitted.plan.algorithm.steps) as show:
-            outcome = fitted.run(run.reserve, show)
-        with signals.uninterrupted():
-            data = inputs.model(fitted, outcome).to_bytes()
-            if inputs.model_path == "-":
-                sys.stdout.buffer.write(data)
-                sys.stdout.buffer.flush()
-            else:
-                write_atomically(inputs.model_path, data, overwrite=inputs.force)
-            run.written = True
-            run.close("released", model_sha256=hashlib.sha256(data).hexdigest())
-    except BaseException as error:
-        signals.heard()
-        if not run.written:  # else the failure was that of the last entry itself
-            with contextlib.suppress(DpfitError):  # the charge stays with or without this entry
-                run.close("aborted", reason=_reason(error))
-        raise
-    rows = _summary(fitted, inputs)
-    if as_json:
-        streams.result_json({"schema_version": 1, **_plan_json(fitted, inputs)})
-    streams.summary_table("dpfit fit", rows)
+    plan = fitted.plan
+    with charged_run(plan.events, inputs.ledger) as run:
+        with streams.progress_bar("fitting", plan.algorithm.steps) as show:
 
+            def between_steps(done: int) -> None:
+                signals.raise_pending()
+                show(done)
 
-def _reason(error: BaseException) -> str:
-    return error.number.name if isinstance(error, signals.Interrupted) else type(error).__name__
-
-
-class _ChargedRun:
-    """The ledger's side of one run; closes what it opened, once."""
-
-    def __init__(self, fitted: LinearFit, ledger: Ledger) -> None:
-        self._fitted = fitted
-        self._ledger = ledger
-        self._open = False
-        self._run = ""
-        self.written = False
-
-    def reserve(self, description: Json) -> None:
-        with signals.uninterrupted():
-            entry = self._ledger.reserve(self._fitted.plan.events, description)
-            self._run = str(entry["run"])
-            self._open = True
-
-    def close(self, outcome: str, **detail: str) -> None:
-        if self._open:
+            # Raised amid the threads' locks, an interruption could leave one held for ever.
             with signals.uninterrupted():
-                self._ledger.close(self._run, outcome, **detail)
-                self._open = False
-
-
-def _report_assumptions(fitted: LinearFit, streams: Streams) -> None:
-    assumed = fitted.plan.facts.assumed()
-    if assumed:
-        listed = ", ".join(f"{fact.name}={_shown(fact.value)} ({fact.option})" for fact in assumed)
-        streams.inform(f"assumed from the data and taken as public: {listed}")
-    budget = fitted.request.budget
-    if budget is not None and budget.delta is not None:
-        n_rows = fitted.plan.facts.integer("rows")
-        if budget.delta * n_rows > 1.0:
-            streams.warn(f"delta {budget.delta:g} is above 1/rows: a whole record may leak")
-
-
-def _show_plan(fitted: LinearFit, inputs: FitInputs, streams: Streams, *, as_json: bool) -> None:
-    if as_json:
-        streams.result_json({"schema_version": 1, "dry_run": True, **_plan_json(fitted, inputs)})
-    else:
-        streams.result_table("dry run: nothing was spent", _summary(fitted, inputs))
-
-
-def _plan_json(fitted: LinearFit, inputs: FitInputs) -> dict[str, object]:
-    plan, request = fitted.plan, fitted.request
-    return {
-        "model": inputs.model_path,
-        "ledger": inputs.ledger.path,
-        **fitted.description(),
-        "loss": plan.loss.name,
-        "noise_multipliers": plan.noise_multipliers(),
-        "charge": _charge(fitted),
-        "events": [event.to_json() for event in plan.events],
-        "assumed": [fact.name for fact in plan.facts.assumed()],
-        "adjacency": str(request.adjacency),
-    }
-
-
-def _charge(fitted: LinearFit) -> dict[str, float] | None:
-    from dpfit.privacy.accountant import compose
-
-    request = fitted.request
-    cost = compose(fitted.plan.events, request.adjacency)
-    if cost.infinite or request.budget is None:
-        return None
-    charge = {"mu": cost.mu(), "rho": cost.rho_bound()}
-    delta = request.budget.report_delta
-    if delta is not None:
-        charge |= {"epsilon": cost.epsilon(delta), "delta": delta}
-    return charge
-
-
-def _summary(fitted: LinearFit, inputs: FitInputs) -> list[tuple[str, str]]:
-    plan, request = fitted.plan, fitted.request
-    charge = _charge(fitted)
-    spent = "NOT PRIVATE" if charge is None else _listed(charge)
-    settings = _listed(plan.algorithm.settings())
-    shape = f"{plan.facts.integer('rows')} rows, {plan.facts.integer('features')} features"
-    return [
-        ("data", f"{request.dataset}: {shape}"),
-        ("algorithm", f"{plan.algorithm.name}, {plan.loss.name} loss"),
-        ("settings", settings),
-        ("row map", f"{plan.grid.row_map} to norm {plan.grid.row_norm:g}"),
-        ("charge", f"{spent} ({request.adjacency})"),
-        ("noise", f"{_listed(plan.noise_multipliers())} (times the largest share of a record)"),
-        ("model", inputs.model_path),
-        ("ledger", inputs.ledger.path),
-    ]
-
-
-def _listed(values: Mapping[str, object]) -> str:
-    texts = {k: f"{v:.6g}" if isinstance(v, float) else str(v) for k, v in values.items()}
-    return ", ".join(f"{name} {text}" for name, text in texts.items())
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(_shown(item) for item in value) + "]"
-    if isinstance(value, float):
-        return f"{value:g}" if math.isfinite(value) else "?"
-    return str(value)
+                outcome = fitted.run(run.reserve, between_steps)
+        model = inputs.model(fitted, outcome).to_bytes()
+        run.write(model, inputs.model_path, overwrite=inputs.force)
+    report_result(fitted, inputs, streams, as_json=as_json)
 
 
 OPTIONS, BODY = FitOptions, fit

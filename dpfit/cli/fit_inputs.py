@@ -119,9 +119,12 @@ class FitInputs:
             return
         declared, loss = self.request.declared, self.request.loss
         wanted = [("--n-rows", declared.n_rows is not None)]
-        if self.reader.format == "libsvm" and self.reader.options.hash_bits is None:
+        kind, options = self.reader.format, self.reader.options
+        if kind == "libsvm" and options.hash_bits is None:
             wanted.append(("--n-features", declared.n_features is not None))
             wanted.append(("--index-base", declared.index_base is not None))
+        elif kind in ("csv", "tsv") and not options.header:
+            wanted.append(("--n-features", declared.n_features is not None))
         if loss != "squared":
             wanted.append(("--labels", bool(declared.labels or declared.target_range)))
         elif declared.target_range is None:
@@ -145,7 +148,9 @@ class FitInputs:
         n_features = columns.n_features if columns is not None else None
         if columns is None and bits is not None:
             n_features = 1 << bits
-        return Layout(n_features, self.reader.index_base)
+        options = self.reader.options
+        headless = self.reader.format in ("csv", "tsv") and not options.header
+        return Layout(n_features, self.reader.index_base, outside_records=not headless)
 
     def model(self, fitted: LinearFit, outcome: Outcome) -> LinearModel:
         """The model document of a finished run.

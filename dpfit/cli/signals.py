@@ -69,7 +69,7 @@ def heard() -> None:
 
 
 def raise_pending() -> None:
-    """Let a waiting signal take effect now, inside :func:`uninterrupted`: nothing is begun yet."""
+    """Let a waiting signal take effect now, inside :func:`uninterrupted`: a place to stop at."""
     if _Deferral.pending is not None:
         number, _Deferral.pending = _Deferral.pending, None
         raise Interrupted(number)

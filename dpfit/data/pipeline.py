@@ -20,12 +20,12 @@ def ordered_map(function: Callable[[T], R], items: Iterator[T], threads: int) ->
         yield from map(function, items)
         return
     waiting: deque[Future[R]] = deque()
-    with ThreadPoolExecutor(threads, thread_name_prefix="dpfit-read") as pool:
-        try:
-            yield from _run(function, items, pool, waiting, threads)
-        finally:
-            for future in waiting:
-                future.cancel()
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="dpfit-read")
+    try:
+        yield from _run(function, items, pool, waiting, threads)
+    finally:
+        # Not waited for: an interruption may have left a lock held that a thread wants.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _run(

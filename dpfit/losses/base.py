@@ -17,12 +17,9 @@ class Loss(Protocol):
     ----------
     name : str
         As on the command line.
-    residual_bound : float
-        The largest ``|l'(m, y)|`` over all margins that matter and all targets in [0, 1].
     """
 
     name: str
-    residual_bound: float
 
     def mean(self, margins: Floats) -> Floats:
         """The inverse link: the expected target at each margin."""

@@ -21,7 +21,6 @@ class Logistic:
     """Negative log-likelihood of a Bernoulli target; ``|l'| <= 1``."""
 
     name = "logistic"
-    residual_bound = 1.0
 
     def mean(self, margins: Floats) -> Floats:
         """``1 / (1 + e^-m)`` from +, -, *, /, rint and ldexp alone.

@@ -13,7 +13,6 @@ class Squared:
     """
 
     name = "squared"
-    residual_bound = 1.0
 
     def mean(self, margins: Floats) -> Floats:
         return margins + 0.5

@@ -61,10 +61,14 @@ class Layout:
         Number of columns, when the input names them or they are hashed.
     index_base : int or None
         Number of the first column in the blocks.
+    outside_records : bool
+        Whether that number stands outside the records, as a header does; otherwise it was read
+        off the first of them.
     """
 
     n_features: int | None = None
     index_base: int | None = None
+    outside_records: bool = True
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ class RecordCollector:
             raise DataError(f"has a column before number {base}, the first", path=self._source)
         self.index_base = base
         self._add("index_base", base, origin, "--index-base")
-        self._settle_features(highest + 1 - base, layout.n_features)
+        self._settle_features(highest + 1 - base, layout)
 
     def _settle_rows(self, adjacency: Adjacency) -> None:
         found, said = self._builder.n_rows, self._declared.n_rows
@@ -143,7 +147,8 @@ class RecordCollector:
             )
         self._declare_or_assume("rows", said, found, "--n-rows")
 
-    def _settle_features(self, found: int, named: int | None) -> None:
+    def _settle_features(self, found: int, layout: Layout) -> None:
+        named = layout.n_features
         if named is not None:
             # Names, levels and hash width stand outside the records: neighbours share them.
             if self._declared.n_features not in (None, named):
@@ -151,7 +156,10 @@ class RecordCollector:
                     f"its columns and levels make {named} features, not the declared number",
                     path=self._source,
                 )
-            self._add("features", named, Origin.DEFAULT, "--n-features")
+            origin = Origin.DEFAULT if layout.outside_records else Origin.ASSUMED
+            if self._declared.n_features is not None:
+                origin = Origin.DECLARED
+            self._add("features", named, origin, "--n-features")
             return
         said = self._declared.n_features
         if said is None and found < 1:

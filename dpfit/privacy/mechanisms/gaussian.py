@@ -18,8 +18,6 @@ from dpfit.privacy.mechanisms.strip_tables import STRIP_BITS
 from dpfit.privacy.mechanisms.strips import (
     DEFAULT_BAND,
     DEFAULT_BLOCK,
-    MAX_SCALE_BITS,
-    MIN_SCALE_BITS,
     StripSampler,
 )
 
@@ -121,13 +119,4 @@ class GaussianNoise:
         -------
         array of int64, shape (size,)
         """
-        if not MIN_SCALE_BITS <= scale_bits <= MAX_SCALE_BITS:
-            raise ValueError(
-                f"scale_bits {scale_bits} is outside {MIN_SCALE_BITS} .. {MAX_SCALE_BITS}"
-            )
-        if out is None:
-            out = np.empty(size, np.int64)
-        elif out.shape != (size,) or out.dtype != np.int64 or not out.flags.c_contiguous:
-            raise ValueError(f"out must be a contiguous int64 array of {size} values")
-        self._sampler.draw(scale_bits, step, first, out)
-        return out
+        return self._sampler.integers(scale_bits, size, step, first, out)

@@ -1,0 +1,96 @@
+"""What ``dpfit fit`` tells: the assumed facts, the plan, the result. Public quantities only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from dpfit.cli.fit_inputs import FitInputs
+from dpfit.cli.streams import Streams
+from dpfit.fitting.linear_fit import LinearFit
+from dpfit.privacy.accountant import compose
+
+
+def report_assumptions(fitted: LinearFit, streams: Streams) -> None:
+    """Name, in one line, what was read off the data and is taken as public."""
+    assumed = fitted.plan.facts.assumed()
+    if assumed:
+        listed = ", ".join(f"{fact.name}={_shown(fact.value)} ({fact.option})" for fact in assumed)
+        streams.inform(f"assumed from the data and taken as public: {listed}")
+    budget = fitted.request.budget
+    if budget is not None and budget.delta is not None:
+        n_rows = fitted.plan.facts.integer("rows")
+        if budget.delta * n_rows > 1.0:
+            streams.warn(f"delta {budget.delta:g} is above 1/rows: a whole record may leak")
+
+
+def report_plan(fitted: LinearFit, inputs: FitInputs, streams: Streams, *, as_json: bool) -> None:
+    """Show what the run would do and cost."""
+    if as_json:
+        streams.result_json({"schema_version": 1, "dry_run": True, **_plan_json(fitted, inputs)})
+    else:
+        streams.result_table("dry run: nothing was spent", _summary(fitted, inputs))
+
+
+def report_result(fitted: LinearFit, inputs: FitInputs, streams: Streams, *, as_json: bool) -> None:
+    """Show what the run did: JSON on stdout if asked, a table to a person at a terminal."""
+    if as_json:
+        streams.result_json({"schema_version": 1, **_plan_json(fitted, inputs)})
+    streams.summary_table("dpfit fit", _summary(fitted, inputs))
+
+
+def _plan_json(fitted: LinearFit, inputs: FitInputs) -> dict[str, object]:
+    plan = fitted.plan
+    return {
+        "model": inputs.model_path,
+        "ledger": inputs.ledger.path,
+        **fitted.description(),
+        "loss": plan.loss.name,
+        "noise_multipliers": plan.noise_multipliers(),
+        "charge": _charge(fitted),
+        "events": [event.to_json() for event in plan.events],
+        "assumed": [fact.name for fact in plan.facts.assumed()],
+    }
+
+
+def _charge(fitted: LinearFit) -> dict[str, float] | None:
+    request = fitted.request
+    cost = compose(fitted.plan.events, request.adjacency)
+    if cost.infinite or request.budget is None:
+        return None
+    charge = {"mu": cost.mu(), "rho": cost.rho_bound()}
+    delta = request.budget.report_delta
+    if delta is not None:
+        charge |= {"epsilon": cost.epsilon(delta), "delta": delta}
+    return charge
+
+
+def _summary(fitted: LinearFit, inputs: FitInputs) -> list[tuple[str, str]]:
+    plan, request = fitted.plan, fitted.request
+    charge = _charge(fitted)
+    spent = "NOT PRIVATE" if charge is None else _listed(charge)
+    settings = _listed(plan.algorithm.settings())
+    shape = f"{plan.facts.integer('rows')} rows, {plan.facts.integer('features')} features"
+    return [
+        ("data", f"{request.dataset}: {shape}"),
+        ("algorithm", f"{plan.algorithm.name}, {plan.loss.name} loss"),
+        ("settings", settings),
+        ("row map", f"{plan.grid.row_map} to norm {plan.grid.row_norm:g}"),
+        ("charge", f"{spent} ({request.adjacency})"),
+        ("noise", f"{_listed(plan.noise_multipliers())} (times the largest share of a record)"),
+        ("model", inputs.model_path),
+        ("ledger", inputs.ledger.path),
+    ]
+
+
+def _listed(values: Mapping[str, object]) -> str:
+    texts = {k: f"{v:.6g}" if isinstance(v, float) else str(v) for k, v in values.items()}
+    return ", ".join(f"{name} {text}" for name, text in texts.items())
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_shown(item) for item in value) + "]"
+    if isinstance(value, float):
+        return f"{value:g}" if math.isfinite(value) else "?"
+    return str(value)
