@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import os
 import random
 import subprocess
 import sys
@@ -326,3 +327,22 @@ def test_random_bytes_in_model_files(dpfit: Any) -> None:
         Path("changed.json").write_bytes(changed)
         outcome = dpfit.here("predict", "changed.json", "tiny.svm", "--ignore-new-features")
         assert outcome.status in (0, 3), (outcome.err, changed.decode("latin-1"))
+
+
+def test_folder_is_listed_once(dpfit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is checked against the output is what is read, whatever joins the folder meanwhile."""
+    model = dpfit.fit()
+    Path("parts").mkdir()
+    for name in ("a.svm", "b.svm"):
+        dpfit.svm(f"parts/{name}")
+    listed: list[object] = []
+    real = os.listdir
+
+    def counted(path: str) -> list[str]:
+        listed.append(path)
+        return real(path)
+
+    monkeypatch.setattr(os, "listdir", counted)
+    assert dpfit.here("predict", model, "parts", "-o", "p.txt").status == 0
+    assert listed.count("parts") == 1
+    assert dpfit.read("p.txt").count(b"\n") == 120

@@ -16,7 +16,7 @@ import pytest
 
 from dpfit.data.open import expand_inputs, format_of, open_binary
 from dpfit.data.reader import Reader, ReadOptions
-from dpfit.errors import DataError, StorageError, UsageError
+from dpfit.errors import DataError, StorageError, UsageError, reason_of
 
 TEXT = b"".join(b"%d %d:1\n" % (i % 2, i + 1) for i in range(3000))
 
@@ -202,3 +202,11 @@ def test_an_unknown_format_names_the_option(path, declared) -> None:
     assert "--format" in (caught.value.hint or "")
     with pytest.raises(UsageError, match="--format"):
         format_of(path, "arff")
+
+
+def test_a_reason_is_never_empty() -> None:
+    """The system's words in lower case, or the kind of error where there are none."""
+    assert reason_of(FileNotFoundError(2, "No such file or directory")) == (
+        "no such file or directory"
+    )
+    assert reason_of(BlockingIOError()) == "blockingioerror"
