@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import os
 import random
 import subprocess
 import sys
@@ -15,6 +14,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+
+from dpfit.cli import prediction_run
+from dpfit.data.reader import Reader, ReadOptions
 
 TABLE = ("--label", "y", "--labels", "no,yes", "--n-rows", "60")
 
@@ -329,20 +331,22 @@ def test_random_bytes_in_model_files(dpfit: Any) -> None:
         assert outcome.status in (0, 3), (outcome.err, changed.decode("latin-1"))
 
 
-def test_folder_is_listed_once(dpfit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is checked against the output is what is read, whatever joins the folder meanwhile."""
+def test_operands_are_expanded_by_the_reader(dpfit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder reaches the reader as it was named, and the reader's own list guards the output."""
     model = dpfit.fit()
     Path("parts").mkdir()
     for name in ("a.svm", "b.svm"):
         dpfit.svm(f"parts/{name}")
-    listed: list[object] = []
-    real = os.listdir
+    given: list[list[str]] = []
 
-    def counted(path: str) -> list[str]:
-        listed.append(path)
-        return real(path)
+    def reader(paths: list[str], options: ReadOptions) -> Reader:
+        given.append(paths)
+        return Reader(paths, options)
 
-    monkeypatch.setattr(os, "listdir", counted)
+    monkeypatch.setattr(prediction_run, "Reader", reader)
     assert dpfit.here("predict", model, "parts", "-o", "p.txt").status == 0
-    assert listed.count("parts") == 1
+    assert given == [["parts"]]
     assert dpfit.read("p.txt").count(b"\n") == 120
+    before = dpfit.read("parts/b.svm")
+    assert dpfit.here("predict", model, "parts", "-o", "parts/b.svm", "--force").status != 0
+    assert dpfit.read("parts/b.svm") == before
