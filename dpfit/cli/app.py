@@ -29,6 +29,7 @@ from dpfit.errors import (
     PrivacyError,
     StorageError,
     UsageError,
+    reason_of,
 )
 
 _STATUS: Final[dict[type[DpfitError], ExitStatus]] = {
@@ -133,7 +134,7 @@ def run(arguments: list[str]) -> int:
         return report.error(f"ended by {signal.Signals(number).name}", None, 128 + number, None)
     except OSError as error:
         _drop_standard_output()  # a full disk behind it would fail the last flush once more
-        reason = (error.strerror or type(error).__name__).lower()
+        reason = reason_of(error)
         return report.error(f"input or output failed: {reason}", None, ExitStatus.STORAGE, error)
     except MemoryError as error:
         return report.error("out of memory", None, ExitStatus.INTERNAL_FAULT, error)

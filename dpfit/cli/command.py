@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 from typer.models import OptionInfo
 
-from dpfit.errors import StorageError, UsageError
+from dpfit.errors import StorageError, UsageError, reason_of
 
 COMMANDS: Final = ("fit", "predict", "budget")
 
@@ -138,7 +138,7 @@ def _section(path: str, command: str) -> dict[str, Any]:
             raise UsageError(f"{path}: too large for a configuration")
         document = tomllib.loads(text.decode())
     except OSError as error:
-        reason = (error.strerror or "refused").lower()
+        reason = reason_of(error)
         raise StorageError(f"{path}: cannot be read: {reason}") from None
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, among others
         raise UsageError(f"{path}: not a TOML file: {error}") from None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from dpfit.algorithms.outcome import Outcome
 from dpfit.cli import signals
 from dpfit.cli.reading import cpu_count, read_options
 from dpfit.cli.streams import Streams
 from dpfit.cli.targets import check_apart, check_target
-from dpfit.data.open import expand_inputs
+from dpfit.data.compression import SUFFIXES
 from dpfit.data.reader import Reader
 from dpfit.data.schema import Schema
 from dpfit.design.grid import RowMap
@@ -28,8 +28,6 @@ from dpfit.privacy.records import DeclaredFacts, Label, Layout
 
 if TYPE_CHECKING:
     from dpfit.cli.fit import FitOptions
-
-_SUFFIXES: Final = (".gz", ".bz2", ".xz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,6 @@ class FitInputs:
             Something is missing, contradicts itself or does not exist.
         """
         schema = Schema.from_file(options.schema) if options.schema else Schema()
-        paths = expand_inputs(options.inputs)
         stem = _stem(options)
         model_path = options.output or f"{stem}.model.json"
         ledger_path = options.ledger or f"{stem}.ledger.json"
@@ -85,7 +82,7 @@ class FitInputs:
         )
         return cls(
             request=request,
-            reader=Reader(paths, read_options(options, schema, declared)),
+            reader=Reader(options.inputs, read_options(options, schema, declared)),
             source=options.inputs[0],
             model_path=model_path,
             force=options.force,
@@ -273,6 +270,7 @@ def _stem(options: FitOptions) -> str:
             )
         return "stdin"
     name = os.path.basename(os.path.normpath(first_input))
-    for suffix in _SUFFIXES:
-        name = name.removesuffix(suffix)
-    return os.path.splitext(name)[0] or name
+    stem, last = os.path.splitext(name)
+    if last.lower() in SUFFIXES:
+        stem = os.path.splitext(stem)[0]
+    return stem or name

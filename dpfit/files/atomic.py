@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from dpfit.errors import StorageError
+from dpfit.errors import StorageError, reason_of
 
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
@@ -66,7 +66,7 @@ def check_writable(path: str, *, overwrite: bool) -> None:
         with _temporary_beside(target):
             pass
     except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {_reason(error)}") from None
+        raise StorageError(f"{path}: cannot be written: {reason_of(error)}") from None
 
 
 @contextlib.contextmanager
@@ -98,7 +98,7 @@ def written_atomically(
     except FileExistsError:
         raise StorageError(f"{path}: exists", hint="give --force to replace it") from None
     except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {_reason(error)}") from None
+        raise StorageError(f"{path}: cannot be written: {reason_of(error)}") from None
 
 
 @contextlib.contextmanager
@@ -174,7 +174,3 @@ def _flush_folder(folder: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or type(error).__name__).lower()

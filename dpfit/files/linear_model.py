@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.errors import DataError, StorageError
+from dpfit.errors import DataError, StorageError, reason_of
 
 SCHEMA: Final = "dpfit-model/1"
 LARGEST_FEATURE_COUNT: Final = 2**31 - 2  # what the readers can number
@@ -144,7 +144,7 @@ def read_linear_model(path: str) -> LinearModel:
         with open(path, "rb") as stream:
             document = json.loads(stream.read(), parse_constant=_no_constant)
     except OSError as error:
-        reason = (error.strerror or "refused").lower()
+        reason = reason_of(error)
         raise StorageError(f"{path}: cannot be read: {reason}") from None
     except (ValueError, RecursionError):
         raise DataError("is not a model file: not JSON", path=path) from None

@@ -15,7 +15,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 
-from dpfit.errors import LockBusyError, StorageError
+from dpfit.errors import LockBusyError, StorageError, reason_of
 
 _POLL_SECONDS = 0.005
 _SIGNATURE = b"process "
@@ -72,7 +72,7 @@ def _open(name: str, path: str) -> int:
     try:
         descriptor = os.open(name, flags, 0o666)
     except OSError as error:
-        reason = (error.strerror or "refused").lower()
+        reason = reason_of(error)
         raise StorageError(f"{path}: its lock file cannot be opened: {reason}") from None
     regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
     if not regular or os.pread(descriptor, len(_SIGNATURE), 0) not in (b"", _SIGNATURE):
@@ -107,7 +107,7 @@ def _acquire(
                     hint="wait for it, or give a longer --lock-timeout",
                 ) from None
         except OSError as error:
-            reason = (error.strerror or "refused").lower()
+            reason = reason_of(error)
             raise StorageError(f"{path}: this file system gives no lock: {reason}") from None
         if while_waiting is not None:
             while_waiting()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
-from dpfit.errors import PrivacyError, StorageError
+from dpfit.errors import PrivacyError, StorageError, reason_of
 from dpfit.files.atomic import write_atomically
 from dpfit.files.lock import locked
 from dpfit.privacy.accountant import compose
@@ -82,7 +82,7 @@ class Ledger:
                 raise StorageError(f"{self.path}: no such file") from None
             return LedgerDocument()
         except OSError as error:
-            reason = (error.strerror or "refused").lower()
+            reason = reason_of(error)
             raise StorageError(f"{self.path}: cannot be read: {reason}") from None
 
     def create(self, cap: Cap) -> LedgerDocument:
