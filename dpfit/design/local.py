@@ -105,7 +105,10 @@ class DesignBuilder:
             values = np.sign(values) * (np.abs(values) // coarser)
         if grid.entry_integer < grid.integer_norm:
             values = np.clip(values, -grid.entry_integer, grid.entry_integer)
-        rows = csr_array((values, columns, np.cumsum(lengths)), shape=(n_rows, n_features))
+        ends = np.cumsum(lengths)
+        if len(columns) < 2**31:
+            ends = ends.astype(np.int32)  # else scipy would widen every index to match
+        rows = csr_array((values, columns, ends), shape=(n_rows, n_features))
         return LocalDesign(rows.tocsc(), grid.intercept_integer, threads)
 
 
