@@ -28,8 +28,10 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     ]
     algo: Annotated[
         str,
-        typer.Option("--algo", metavar="NAME", help="dp-ight, dp-screen, dp-gd, dp-iht or dp-fw."),
-    ] = "dp-ight"
+        typer.Option(
+            "--algo", metavar="NAME", help="dp-screen, dp-ight, dp-gd, dp-iht, dp-fw, or auto."
+        ),
+    ] = "auto"
     sparsity: Annotated[
         int | None, typer.Option("--sparsity", metavar="S", help="Coefficients to keep.")
     ] = None

@@ -21,7 +21,7 @@ from dpfit.files.linear_model import LinearModel
 from dpfit.files.lock import lock_name
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead
-from dpfit.fitting.request import FitRequest
+from dpfit.fitting.request import FitRequest, chosen_algorithm
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.ledger import Ledger
 from dpfit.privacy.records import DeclaredFacts, Label, Layout
@@ -192,7 +192,7 @@ def _request(
         sparsity=options.sparsity,
         budget=_budget(options),
         dataset=dataset,
-        algorithm=options.algo,
+        algorithm=chosen_algorithm(options.algo, intercept=options.intercept),
         loss=options.loss,
         iterations=options.iterations,
         step_size=options.step_size,

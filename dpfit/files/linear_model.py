@@ -23,6 +23,7 @@ from dpfit.errors import DataError, StorageError, reason_of
 SCHEMA: Final = "dpfit-model/1"
 LARGEST_FEATURE_COUNT: Final = 2**31 - 2  # what the readers can number
 
+_LARGEST_CENTRE: Final = 1e100  # its square, times any number of columns, stays finite
 Json: TypeAlias = Mapping[str, object]
 Label: TypeAlias = float | str
 
@@ -219,7 +220,10 @@ def _centring(value: object, count: int) -> tuple[NDArray[np.float64], float] | 
     centre, constant = parts["centre"], _number(parts["constant"], "centring.constant")
     if not isinstance(centre, list) or len(centre) != count or constant <= 0.0:
         raise ValueError("centring needs a centre for each coefficient and a positive constant")
-    return np.array([_number(v, "a centre") for v in centre], np.float64), constant
+    numbers = [_number(v, "a centre") for v in centre]
+    if any(abs(v) > _LARGEST_CENTRE for v in (*numbers, constant)):
+        raise ValueError("its centring is too large to compute with")
+    return np.array(numbers, np.float64), constant
 
 
 def _classes(value: object) -> tuple[Label, Label]:

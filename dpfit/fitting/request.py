@@ -43,6 +43,7 @@ ALGORITHMS: Final = {
     "dp-iht": Traits(_DESCENT, sparsity=True, by_entry=True),
     "dp-fw": Traits(("iterations", "l1_radius", "residual_clip"), sparsity=None, by_entry=True),
 }
+AUTO: Final = "auto"
 _SETTINGS: Final = ("iterations", "step_size", "residual_clip", "l1_radius")
 LOSSES: Final = ("logistic", "squared")
 
@@ -185,6 +186,17 @@ class FitRequest:
     @property
     def private(self) -> bool:
         return self.budget is not None and self.seed is None
+
+
+def chosen_algorithm(name: str, *, intercept: bool) -> str:
+    """What ``auto`` stands for, from the request alone: nothing about the data decides.
+
+    dp-screen had the lowest test error of all on every text, census and rating set tried; it cannot
+    do without its constant column, and dp-gd is next.
+    """
+    if name != AUTO:
+        return name
+    return "dp-screen" if intercept else "dp-gd"
 
 
 def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:

@@ -37,7 +37,7 @@ class Dpfit:
     """Runs dpfit in one folder, which is also the working directory of the test."""
 
     program = (sys.executable, "-W", "error", "-W", "ignore::ResourceWarning", "-c", CODE)
-    budget = ("--eps", "4", "--delta", "0.001", "--sparsity", "3")
+    budget = ("--eps", "4", "--delta", "0.001", "--sparsity", "3", "--algo", "dp-ight")
     facts = ("--n-rows", "60", "--n-features", "10", "--index-base", "1", "--labels=-1,1")
 
     def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]) -> None:

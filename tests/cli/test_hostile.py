@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -139,6 +140,27 @@ def test_a_diverging_step_is_a_poor_model_not_a_crash(dpfit: Any) -> None:
         "fit", *dpfit.budget, *dpfit.facts, "--step-size", "1e300", "--row-norm", "1e90", "a.svm"
     )
     assert (run.status, run.err) == (0, "")
+
+
+@pytest.mark.parametrize("number", [1e308, -1e200])
+def test_a_model_too_large_to_compute_with_is_refused(dpfit: Any, number: float) -> None:
+    """A centre whose square overflows is invalid data, not an overflow at prediction."""
+    dpfit.svm("a.svm")
+    assert dpfit.here("fit", *dpfit.budget[:-1], "dp-screen", "a.svm").status == 0
+    model = json.loads(Path("a.model.json").read_text(encoding="utf-8"))
+    model["centring"]["centre"][0] = number
+    Path("a.model.json").write_text(json.dumps(model), encoding="utf-8")
+    assert dpfit.here("predict", "a.model.json", "a.svm").status == 3
+
+
+def test_without_a_name_the_algorithm_is_chosen_and_recorded(dpfit: Any) -> None:
+    """auto, the default, chooses from the request alone and the ledger says what it chose."""
+    dpfit.svm("a.svm")
+    dpfit.here("fit", *dpfit.budget[:-2], "a.svm")
+    dpfit.here("fit", *dpfit.budget[:-2], "--no-intercept", "--force", "a.svm")
+    entries = dpfit.json("a.ledger.json")["entries"]
+    chosen = [entry["algorithm"] for entry in entries if entry["kind"] == "reserved"]
+    assert chosen == ["dp-screen", "dp-gd"]
 
 
 def test_memory_of_a_closed_process_is_not_needed() -> None:
