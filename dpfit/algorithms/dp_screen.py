@@ -1,10 +1,11 @@
 """dp-screen: screen columns once, descend densely on what stays, threshold once, refit.
 
 Our own. Thresholding at every step (DP-IGHT) pays for the noise of all columns at every step; here
-one noisy column mean per column decides what stays, rows are centred and brought back to length
-one, a heavy-ball descent on the residual-clipped loss runs densely on those columns, the largest
-coefficients are kept and fitted again. What the noise does to the score of a unit row is
-``N = 2 E T / (n mu)``, with ``E`` the step times the clip; N is fixed by rule, so E follows.
+noisy means of each column's positive and negative parts decide once what stays, rows are centred
+and brought back to length one, a heavy-ball descent on the residual-clipped loss runs densely on
+those columns, the largest coefficients are kept and fitted again. What the noise does to the score
+of a unit row is ``N = 2 E T / (n mu)``, with ``E`` the step times the clip; N is fixed by rule, so E
+follows.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _REFIT_PART: Final = Fraction(1, 4)
 _REFIT_STEPS: Final = 20
 _SCREEN_FOR_DENSE: Final = 500  # the sparsity that a dense model's screen reckons with
 _LOGISTIC_STEP: Final = 1000.0  # largest E; longer steps diverge on dense centred data (measured)
+_NOISELESS_STEP: Final = 100.0  # E without noise, where N sets no length
 _SQUARED_STEP: Final = 16.0  # largest eta; heavy ball on unit rows is stable below 18
 _SQUARED_CLIP: Final = 0.2  # tau, of the target's range
 _SQUARED_NOISE: Final = 0.07  # N, of the target's range
@@ -137,10 +139,10 @@ class DpScreen:
         report_progress : callable
             Called with the number of gradients taken.
         """
-        means = curator.column_means("column means")
+        positive, negative = curator.column_means("column means")
         deviation = curator.noise_scale("column means")
-        columns = self._screen(means, deviation)
-        centre = np.where(means[columns] > _CENTRE * deviation, means[columns], 0.0)
+        columns = self._screen(positive, negative, deviation)
+        centre = _clear(positive[columns], deviation) - _clear(negative[columns], deviation)
         tuning = self._tune(curator.target_mean("target mean"))
         descent, *refit = self.planned()[2:]
         centring = Centring(columns, centre, _CONSTANT)
@@ -159,11 +161,16 @@ class DpScreen:
             point = self._descend(curator, planned, centring, point, tuning, after_descent)
         return _outcome(centring, point)
 
-    def _screen(self, means: Floats, deviation: float) -> Integers:
-        """Columns whose noisy mean stands out, but at least 2 s of them."""
-        keep = np.flatnonzero(means > _KEEP * deviation)
-        least = min(2 * (self.sparsity or _SCREEN_FOR_DENSE), len(means))
+    def _screen(self, positive: Floats, negative: Floats, deviation: float) -> Integers:
+        """Columns whose noisy means stand out, but at least 2 s of them.
+
+        A negative part must stand out further: most data have none, and at the lower bar one
+        column in forty would stay for its noise.
+        """
+        keep = np.flatnonzero((positive > _KEEP * deviation) | (negative > _CENTRE * deviation))
+        least = min(2 * (self.sparsity or _SCREEN_FOR_DENSE), len(positive))
         if len(keep) < least:
+            means = positive + _clear(negative, deviation)
             keep = np.sort(np.argpartition(-means, least - 1)[:least])
         return keep
 
@@ -188,6 +195,8 @@ class DpScreen:
         """Heavy-ball descent with one planned release on freshly centred rows."""
         tau = tuning.residual_clip
         longest = _LOGISTIC_STEP if self.loss == "logistic" else _SQUARED_STEP * tau
+        if self.loss == "logistic" and math.isinf(self.rows_times_mu):
+            longest = _NOISELESS_STEP
         rows_times_mu = self.rows_times_mu * math.sqrt(planned.budget_part)
         step = min(tuning.score_noise * rows_times_mu / (2 * planned.count), longest) / tau
         curator.centre(centring)
@@ -203,6 +212,11 @@ class DpScreen:
             intercept -= step * (1.0 - _MOMENTUM) * drift
         report_progress(planned.count)
         return Point(theta, intercept, point.offset)
+
+
+def _clear(means: Floats, deviation: float) -> Floats:
+    """Means that stand out clearly from the noise; zero for the others."""
+    return np.where(means > _CENTRE * deviation, means, 0.0)
 
 
 def _outcome(centring: Centring, point: Point) -> Outcome:

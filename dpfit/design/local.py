@@ -164,12 +164,22 @@ class LocalDesign:
         return LocalDesign(self._by_column[:, columns], 0, self._threads)
 
     def column_sums(self, unit: int, integer_norm: int) -> Integers:
-        """``sum_i trunc(|xq_ij| unit / K_int)``: rows of norm at most ``unit``, shape (d,).
+        """Sums of positive, then of negative parts of ``trunc(xq unit / K_int)``, shape (2 d,).
 
-        ``unit`` and ``K_int`` are at most 2^20, so the products are exact.
+        Each record's 2 d numbers are non-negative with norm at most ``unit``. ``unit`` and
+        ``K_int`` are at most 2^20, so the products are exact.
         """
-        scaled = np.abs(self._by_column.data) * np.int64(unit) // integer_norm
-        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(scaled)])
+        data = self._by_column.data
+        scaled = np.abs(data) * np.int64(unit) // integer_norm
+        return np.concatenate(
+            [
+                self._sums_by_column(np.where(data > 0, scaled, 0)),
+                self._sums_by_column(np.where(data < 0, scaled, 0)),
+            ]
+        )
+
+    def _sums_by_column(self, values: Integers) -> Integers:
+        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
         return np.asarray(np.diff(sums[self._by_column.indptr]))
 
     def squared_row_norms(self) -> Integers:

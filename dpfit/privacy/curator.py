@@ -116,11 +116,22 @@ class Curator:
         """The public number of columns that a gradient has now."""
         return self._design.n_features if self._view is None else self._view.n_features
 
-    def column_means(self, label: str) -> Floats:
-        """Noisy means of ``|x_j| / K``, one of the charged releases, shape (d,)."""
+    def column_means(self, label: str) -> tuple[Floats, Floats]:
+        """Noisy means of the positive and of the negative parts of ``x_j / K``, one release.
+
+        Taking the parts apart doubles the numbers but not the sensitivity: a record's vector of
+        parts is non-negative and as long as the record.
+
+        Returns
+        -------
+        tuple of float64 arrays of shape (d,)
+            Means of ``max(x_j, 0) / K`` and of ``max(-x_j, 0) / K``.
+        """
         release = self._take(label, Quantity.COLUMN_SUMS)
         sums = self._design.column_sums(release.unit, self._grid.integer_norm)
-        return self._noisy(release, sums).astype(np.float64) / release.unit / self._n_rows
+        means = self._noisy(release, sums).astype(np.float64) / release.unit / self._n_rows
+        positive, negative = np.split(means, 2)
+        return positive, negative
 
     def target_mean(self, label: str) -> float:
         """Noisy mean of the mapped target, one of the charged releases."""

@@ -24,8 +24,8 @@ def squared_factor(quantity: Quantity, grid: Grid, chosen: int) -> PerAdjacency[
     Gradients: one record adds at most ``sqrt(K2) R_int``, so replacing one moves the sum by at most
     twice that (attained by opposite residuals on the same row) and zeroing one by once (exactness,
     sections 6 to 8). On k chosen columns and the intercept's, a record has at most k + 1 entries of
-    at most K_inf. Column sums of magnitudes: two vectors of the non-negative part of the unit ball
-    are at most sqrt(2) apart. The target is a number in [0, 1].
+    at most K_inf. Column sums of positive and negative parts: two vectors of the non-negative part
+    of the unit ball are at most sqrt(2) apart. The target is a number in [0, 1].
 
     Parameters
     ----------

@@ -11,6 +11,6 @@ class Quantity(StrEnum):
     GRADIENT = "gradient over rows"
     PARTIAL_GRADIENT = "gradient over rows, on chosen columns"
     UNIT_GRADIENT = "gradient over centred rows of length one"
-    COLUMN_SUMS = "column sums of magnitudes"
+    COLUMN_SUMS = "column sums of positive and negative parts"
     TARGET_SUM = "sum of the target"
     SELECTION = "selection of columns by gradient"

@@ -305,7 +305,8 @@ def test_configuration_takes_effect(dpfit: Any) -> None:
     """Options from a file do what they do on the command line."""
     dpfit.svm()
     facts = '"n-rows" = 60\nn-features = 10\nindex-base = "1"\nlabels = "-1,1"\n'
-    budget = "eps = 4.0\ndelta = 0.001\nsparsity = 3\nseed = 1\ndataset = 'd'\nquiet = true\n"
+    budget = "algo = 'dp-ight'\neps = 4.0\ndelta = 0.001\nsparsity = 3\nseed = 1\n"
+    budget += "dataset = 'd'\nquiet = true\n"
     Path("c.toml").write_text(f"[fit]\n{facts}{budget}\n[budget]\neps = 1.0\n", encoding="utf-8")
     outcome = dpfit.here("fit", "tiny.svm", "--config", "c.toml", "-o", "a")
     assert (outcome.status, outcome.err) == (0, "")

@@ -112,7 +112,10 @@ def partial_gradient(door: Curator, theta: float = 1.0) -> np.ndarray:
 
 
 CASES = {
-    "column means": (lambda door: door.column_means("it") * UNIT, Quantity.COLUMN_SUMS),
+    "column means": (
+        lambda door: np.concatenate(door.column_means("it")) * UNIT,
+        Quantity.COLUMN_SUMS,
+    ),
     "target mean": (
         lambda door: np.array([door.target_mean("it")]) * UNIT,
         Quantity.TARGET_SUM,
