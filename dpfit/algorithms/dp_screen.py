@@ -4,7 +4,7 @@ Our own. Thresholding at every step (DP-IGHT) pays for the noise of all columns 
 noisy means of each column's positive and negative parts decide once what stays, rows are centred
 and brought back to length one, a heavy-ball descent on the residual-clipped loss runs densely on
 those columns, the largest coefficients are kept and fitted again. What the noise does to the score
-of a unit row is ``N = 2 E T / (n mu)``, with ``E`` the step times the clip; N is fixed by rule, so E
+of a unit row is ``N = 2 E T / (n mu)``, with ``E`` the step times the clip; a rule fixes N, and E
 follows.
 """
 
