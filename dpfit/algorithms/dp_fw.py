@@ -69,7 +69,7 @@ class DpFw:
 
 
 def default_rule(scale: PublicScale) -> DpFw:
-    """T grows with the signal; C is a score range that text models use (30 over the row norm).
+    """T grows with the signal; C = 100 over the row norm, which unit rows need for large scores.
 
     Parameters
     ----------
@@ -77,5 +77,5 @@ def default_rule(scale: PublicScale) -> DpFw:
         Public size of the problem.
     """
     steps = int(np.clip(np.rint(scale.rows_times_mu / 50), 10, 200))
-    radius = 1.0 if scale.loss == "squared" else 30.0
+    radius = 1.0 if scale.loss == "squared" else 100.0
     return DpFw(steps, radius / scale.row_norm, 0.2 if scale.loss == "squared" else 0.25)

@@ -85,7 +85,7 @@ class DpIht:
 
 
 def default_rule(scale: PublicScale, sparsity: int) -> DpIht:
-    """Few steps, since each selection pays for s rounds; lengths as for the other descents.
+    """Thirty steps on few columns; on wide data few, since each selection pays for s rounds.
 
     Parameters
     ----------
@@ -95,9 +95,10 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIht:
         s.
     """
     signal = scale.rows_times_mu
-    steps = int(np.clip(np.rint(signal / 1500), 2, 6))
+    few_columns = scale.n_features <= 10_000
+    steps = 30 if few_columns else int(np.clip(np.rint(signal / 1500), 2, 6))
     tau = 0.25
-    length = min(signal / (2 * steps), 30.0 if scale.n_features <= 10_000 else 100.0)
+    length = min(signal / (2 * steps), 30.0 if few_columns else 100.0)
     if scale.loss == "squared":
         tau, length = 0.2, 0.36
     return DpIht(sparsity, steps, length / tau / scale.row_norm**2, tau)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.hard_threshold import largest_magnitude
+from dpfit.algorithms.hard_threshold import hard_threshold, largest_magnitude
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Centring, Curator, Point
 from dpfit.privacy.planned_release import PlannedRelease
@@ -144,21 +144,24 @@ class DpScreen:
         columns = self._screen(positive, negative, deviation)
         centre = _clear(positive[columns], deviation) - _clear(negative[columns], deviation)
         tuning = self._tune(curator.target_mean("target mean"))
-        descent, *refit = self.planned()[2:]
+        planned = {one.label: one for one in self.planned()}
         centring = Centring(columns, centre, _CONSTANT)
         start = Point(np.zeros(len(columns)), 0.0, tuning.offset)
-        point = self._descend(curator, descent, centring, start, tuning, report_progress)
+        point = self._descend(curator, planned["descent"], centring, start, tuning, report_progress)
         if self.sparsity is None:
             return _outcome(centring, point)
+        if not self.refits:
+            # The descent's scores are over all screened columns; their lengths go with them.
+            sparse = hard_threshold(point.coefficients, self.sparsity)
+            return _outcome(centring, Point(sparse, point.intercept, point.offset))
         kept = largest_magnitude(point.coefficients, self.sparsity)
         centring = Centring(columns[kept], centre[kept], _CONSTANT)
-        point = Point(point.coefficients[kept], point.intercept, tuning.offset)
-        for planned in refit:
+        start = Point(point.coefficients[kept], point.intercept, tuning.offset)
 
-            def after_descent(done: int) -> None:
-                report_progress(self.iterations + done)
+        def after_descent(done: int) -> None:
+            report_progress(self.iterations + done)
 
-            point = self._descend(curator, planned, centring, point, tuning, after_descent)
+        point = self._descend(curator, planned["refit"], centring, start, tuning, after_descent)
         return _outcome(centring, point)
 
     def _screen(self, positive: Floats, negative: Floats, deviation: float) -> Integers:
