@@ -56,14 +56,16 @@ def row_scaled(block: RowBlock, grid: Grid, rows: Integers | None = None) -> Flo
         largest[filled] = np.maximum.reduceat(magnitudes, block.indptr[filled])
     # Dividing by the largest entry first keeps squares of 1e308 and 1e-308 finite and nonzero.
     largest[largest == 0.0] = 1.0
-    relative = block.values / largest[rows]
+    lengths = np.diff(block.indptr)
+    relative = block.values / np.repeat(largest, lengths)
     norms = np.sqrt(np.bincount(rows, weights=relative * relative, minlength=block.n_rows))
     norms[norms == 0.0] = 1.0
     if grid.row_map is RowMap.NORMALIZE:
         factor = grid.row_norm / norms
     else:
         factor = np.minimum(grid.row_norm / norms, largest)
-    return relative * factor[rows]
+    relative *= np.repeat(factor, lengths)
+    return relative
 
 
 def _enforce_norm(values: Floats, rows: Integers, n_rows: int, bound: float) -> Floats:
