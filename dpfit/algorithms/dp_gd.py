@@ -8,67 +8,32 @@ response, which bounds no gradient for a loss whose mean is unbounded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.hard_threshold import largest_magnitude
-from dpfit.algorithms.noisy_descent import noisy_descent
+from dpfit.algorithms.noisy_descent import DescentSettings, noisy_descent
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Curator
-from dpfit.privacy.planned_release import PlannedRelease
-from dpfit.privacy.quantity import Quantity
 
 _CONTRACTION: Final = 1.8  # eta for the squared loss, whose curvature on unit rows is at most 1.01
 
 
 @dataclass(frozen=True)
-class DpGd:
-    """The settings of a run, every one a function of public quantities.
-
-    Attributes
-    ----------
-    sparsity : int or None
-        Coefficients to keep at the end; None keeps all.
-    iterations : int
-        T, the number of noisy gradients.
-    step_size : float
-        eta.
-    residual_clip : float
-        tau, the bound on ``|l'|``.
-    """
-
-    sparsity: int | None
-    iterations: int
-    step_size: float
-    residual_clip: float
+class DpGd(DescentSettings):
+    """Noisy gradient descent; keeps s coefficients at the end, or all."""
 
     name = "dp-gd"
-
-    @property
-    def steps(self) -> int:
-        return self.iterations
-
-    def settings(self) -> Mapping[str, Setting]:
-        """All settings, as JSON values."""
-        return asdict(self)
-
-    def planned(self) -> list[PlannedRelease]:
-        """All of the budget goes to the gradients."""
-        return [PlannedRelease("gradient", Quantity.GRADIENT, self.iterations, Fraction(1))]
 
     def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
         """Descend without a threshold; keep the largest coefficients at the end, if asked."""
         point = noisy_descent(
             curator,
-            iterations=self.iterations,
-            step_size=self.step_size,
-            residual_clip=self.residual_clip,
+            self,
             project=lambda coefficients: coefficients,
             report_progress=report_progress,
         )

@@ -9,19 +9,16 @@ exactly. Residuals are clipped, which bounds the gradient for every loss without
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.hard_threshold import hard_threshold
-from dpfit.algorithms.noisy_descent import noisy_descent
+from dpfit.algorithms.noisy_descent import DescentSettings, noisy_descent
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Curator
-from dpfit.privacy.planned_release import PlannedRelease
-from dpfit.privacy.quantity import Quantity
 
 _CONTRACTION: Final = 1.8  # eta for the squared loss
 _WIDE: Final = 10_000  # columns; census (123) and app-use data (5,378) diverge by the wide rule
@@ -29,39 +26,12 @@ _NOISE_SHARE: Final = 0.07  # of the target's range, on a prediction
 
 
 @dataclass(frozen=True)
-class DpIght:
-    """The settings of a run, every one a function of public quantities.
+class DpIght(DescentSettings):
+    """DP-IGHT: keeps s coefficients after each step; the intercept is not thresholded."""
 
-    Attributes
-    ----------
-    sparsity : int
-        s, the number of coefficients kept after each step; the intercept is not thresholded.
-    iterations : int
-        T, the number of noisy gradients.
-    step_size : float
-        eta.
-    residual_clip : float
-        tau, the bound on ``|l'|``.
-    """
-
-    sparsity: int
-    iterations: int
-    step_size: float
-    residual_clip: float
+    sparsity: int  # needed here
 
     name = "dp-ight"
-
-    def settings(self) -> dict[str, int | float]:
-        """All settings, as JSON values."""
-        return asdict(self)
-
-    @property
-    def steps(self) -> int:
-        return self.iterations
-
-    def planned(self) -> list[PlannedRelease]:
-        """All of the budget goes to the gradients."""
-        return [PlannedRelease("gradient", Quantity.GRADIENT, self.iterations, Fraction(1))]
 
     def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
         """Fit: ``theta_t = H_s(theta_{t-1} - eta (gradient + noise))`` from ``theta_0 = 0``.
@@ -80,9 +50,7 @@ class DpIght:
         """
         point = noisy_descent(
             curator,
-            iterations=self.iterations,
-            step_size=self.step_size,
-            residual_clip=self.residual_clip,
+            self,
             project=lambda coefficients: hard_threshold(coefficients, self.sparsity),
             report_progress=report_progress,
         )

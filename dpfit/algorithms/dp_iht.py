@@ -8,16 +8,15 @@ all composes as zCDP, for 7 to 30 times less noise than printed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
-from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.noisy_descent import saturated
+from dpfit.algorithms.noisy_descent import DescentSettings, saturated
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Curator, Point
 from dpfit.privacy.planned_release import PlannedRelease
@@ -27,35 +26,12 @@ _SELECTION_PART: Final = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
-class DpIht:
-    """The settings of a run, every one a function of public quantities.
+class DpIht(DescentSettings):
+    """Noisy iterative hard thresholding: the support has s columns at each step."""
 
-    Attributes
-    ----------
-    sparsity : int
-        s, the size of the support at each step.
-    iterations : int
-        T.
-    step_size : float
-        eta.
-    residual_clip : float
-        tau, the bound on ``|l'|``.
-    """
-
-    sparsity: int
-    iterations: int
-    step_size: float
-    residual_clip: float
+    sparsity: int  # needed here
 
     name = "dp-iht"
-
-    @property
-    def steps(self) -> int:
-        return self.iterations
-
-    def settings(self) -> Mapping[str, Setting]:
-        """All settings, as JSON values."""
-        return asdict(self)
 
     def planned(self) -> list[PlannedRelease]:
         """Half of the budget chooses supports, half reads the values on them."""

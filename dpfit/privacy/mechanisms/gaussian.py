@@ -18,7 +18,7 @@ from dpfit.privacy.mechanisms.strip_tables import STRIP_BITS
 from dpfit.privacy.mechanisms.strips import (
     DEFAULT_BAND,
     DEFAULT_BLOCK,
-    StripSampler,
+    StripNoise,
 )
 
 if TYPE_CHECKING:
@@ -62,61 +62,18 @@ class StandardNormal:
         return place * ((2 * strip << bits) + place), 2 * bits + _EXPONENT_SHIFT
 
 
-class GaussianNoise:
-    """Exact Gaussian noise floor(2^s N), N standard normal.
-
-    Every value is a pure function of (key, step, index): any partition of the coordinates into
-    calls gives the same bits. For that reason a step must be used for one data vector only: the
-    same (key, step, index) added to two vectors cancels in their difference and discloses it.
-    The caller (the Curator) draws each step once; nothing here can check it.
-
-    Draw whole vectors. The time of a single draw depends on its size (values beyond 3.46
-    standard deviations always take the slow path), so no time or count may be released.
-
-    Not thread-safe: each thread needs its own object and its own source of bits.
+class GaussianNoise(StripNoise):
+    """Exact Gaussian noise floor(2^s N), N standard normal; its standard deviation is 2^s.
 
     Parameters
     ----------
     bits : RandomWords
         Source of bits, normally a ``BitSource``.
-    band : float, keyword-only
-        Acceptance statistics no larger than this are decided exactly. Changes speed only.
-    block : int, keyword-only
-        Values made at a time. Changes speed only.
+    band, block : float, int, keyword-only
+        As :class:`StripNoise`; change speed only.
     """
 
     def __init__(
         self, bits: RandomWords, *, band: float = DEFAULT_BAND, block: int = DEFAULT_BLOCK
     ) -> None:
-        self._sampler = StripSampler(StandardNormal(), bits, band=band, block=block)
-
-    def integers(
-        self,
-        scale_bits: int,
-        size: int,
-        step: int,
-        *,
-        first: int = 0,
-        out: NDArray[np.int64] | None = None,
-    ) -> NDArray[np.int64]:
-        """Noise floor(2^scale_bits N) of coordinates first .. first + size - 1 of one step.
-
-        Parameters
-        ----------
-        scale_bits : int
-            s, from 6 to 54; the standard deviation is 2^s.
-        size : int
-            Number of coordinates.
-        step : int
-            Noise step, below 2^32; see the class for why it is used once.
-        first : int, keyword-only
-            First coordinate; first + size is at most 2^40.
-        out : array of int64, shape (size,), optional, keyword-only
-            Contiguous array to fill and return. Reuse one for a whole fit: in a fresh array page
-            faults cost more than the noise.
-
-        Returns
-        -------
-        array of int64, shape (size,)
-        """
-        return self._sampler.integers(scale_bits, size, step, first, out)
+        super().__init__(StandardNormal(), bits, band=band, block=block)

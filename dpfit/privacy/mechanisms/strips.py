@@ -149,6 +149,67 @@ class StripSampler:
         out[positions] = self._remainder.draw(self._place_bits, step, positions + first)
 
 
+class StripNoise:
+    """Exact noise floor(2^s X) of one law, for vectors.
+
+    Every value is a pure function of (key, step, index): any partition of the coordinates into
+    calls gives the same bits. For that reason a step must be used for one data vector only, and
+    not for another kind of noise either: the same (key, step, index) added to two vectors cancels
+    in their difference and discloses it. The caller (the Curator) draws each step once; nothing
+    here can check it.
+
+    Draw whole vectors. The time of a single draw depends on its size (large values always take the
+    slow path), so no time or count may be released.
+
+    Not thread-safe: each thread needs its own object and its own source of bits.
+
+    Parameters
+    ----------
+    law : StripLaw
+        The law of X.
+    bits : RandomWords
+        Source of bits, normally a ``BitSource``.
+    band : float
+        Acceptance statistics no larger than this are decided exactly. Changes speed only.
+    block : int
+        Values made at a time. Changes speed only.
+    """
+
+    def __init__(self, law: StripLaw, bits: RandomWords, *, band: float, block: int) -> None:
+        self._sampler = StripSampler(law, bits, band=band, block=block)
+
+    def integers(
+        self,
+        scale_bits: int,
+        size: int,
+        step: int,
+        *,
+        first: int = 0,
+        out: NDArray[np.int64] | None = None,
+    ) -> NDArray[np.int64]:
+        """Noise floor(2^scale_bits X) of coordinates first .. first + size - 1 of one step.
+
+        Parameters
+        ----------
+        scale_bits : int
+            s, from 6 to 54.
+        size : int
+            Number of coordinates.
+        step : int
+            Noise step, below 2^32; see the class for why it is used once.
+        first : int, keyword-only
+            First coordinate; first + size is at most 2^40.
+        out : array of int64, shape (size,), optional, keyword-only
+            Contiguous array to fill and return. Reuse one for a whole fit: in a fresh array page
+            faults cost more than the noise.
+
+        Returns
+        -------
+        array of int64, shape (size,)
+        """
+        return self._sampler.integers(scale_bits, size, step, first, out)
+
+
 class Remainder:
     """Rejection sampler of what the strips' rectangles leave over.
 
