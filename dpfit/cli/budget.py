@@ -159,8 +159,8 @@ def _calculate(options: BudgetCommandOptions) -> None:
     squared_mu = budget_asked.squared_mu
     cost = Cost(gaussian=squared_mu, rho=squared_mu / 2, pure=None)
     deltas: tuple[float, ...] = TABLE_DELTAS
-    if budget_asked.report_delta is not None:
-        deltas = (budget_asked.report_delta, *(d for d in deltas if d != budget_asked.report_delta))
+    if budget_asked.delta is not None:
+        deltas = (budget_asked.delta, *(d for d in deltas if d != budget_asked.delta))
     noise = _noise(options, budget_asked)
     if options.json:
         document: dict[str, object] = {

@@ -59,7 +59,7 @@ def _charge(fitted: LinearFit) -> dict[str, float] | None:
     if cost.infinite or request.budget is None:
         return None
     charge = {"mu": cost.mu(), "rho": cost.rho_bound()}
-    delta = request.budget.report_delta
+    delta = request.budget.delta
     if delta is not None:
         charge |= {"epsilon": cost.epsilon(delta), "delta": delta}
     return charge

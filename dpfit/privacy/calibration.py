@@ -24,21 +24,20 @@ class Budget:
 
     Attributes
     ----------
-    epsilon, delta : float or None
-        Approximate differential privacy.
+    epsilon : float or None
+        Approximate differential privacy, at ``delta``.
+    delta : float or None
+        Needed by an epsilon; beside rho or mu, where to report one.
     rho : float or None
         Zero-concentrated differential privacy.
     mu : float or None
         Gaussian differential privacy.
-    report_delta : float or None
-        The delta at which to report an epsilon; equals ``delta`` when that is set.
     """
 
     epsilon: float | None = None
     delta: float | None = None
     rho: float | None = None
     mu: float | None = None
-    report_delta: float | None = None
 
     @staticmethod
     def from_request(
@@ -67,16 +66,16 @@ class Budget:
             _check_delta(prefix, delta)
         if rho is not None:
             _check_range(f"{prefix}rho", rho, _RHO_RANGE)
-            return Budget(rho=rho, report_delta=delta)
+            return Budget(rho=rho, delta=delta)
         if mu is not None:
             _check_range(f"{prefix}mu", mu, _MU_RANGE)
-            return Budget(mu=mu, report_delta=delta)
+            return Budget(mu=mu, delta=delta)
         _check_range(f"{prefix}eps", given[0], _EPSILON_RANGE)
         if delta is None:
             raise UsageError(
                 f"Gaussian noise needs {prefix}delta beside {prefix}eps", hint=_DELTA_HINT
             )
-        return Budget(epsilon=given[0], delta=delta, report_delta=delta)
+        return Budget(epsilon=given[0], delta=delta)
 
     @cached_property
     def squared_mu(self) -> Fraction:
@@ -114,7 +113,7 @@ class Budget:
 
     def to_json(self) -> dict[str, float]:
         """Return the numbers that are set, by name."""
-        names = ("epsilon", "delta", "rho", "mu", "report_delta")
+        names = ("epsilon", "delta", "rho", "mu")
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 

@@ -58,22 +58,9 @@ def round_up(value: Fraction) -> float:
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
-def round_down(value: Fraction) -> float:
-    """Return the largest double <= ``value`` (minus infinity on overflow)."""
-    return -round_up(-value)
-
-
 def sqrt_up(value: Fraction) -> float:
     """Return the smallest double whose exact square is >= ``value``."""
     return _nudge_up(_sqrt_near(value), value)
-
-
-def sqrt_down(value: Fraction) -> float:
-    """Return the largest double whose exact square is <= ``value``."""
-    root = _nudge_up(_sqrt_near(value), value)
-    if math.isinf(root):
-        return math.nextafter(math.inf, 0.0)
-    return root if Fraction(root) ** 2 == value else math.nextafter(root, 0.0)
 
 
 def _sqrt_near(value: Fraction) -> float:

@@ -77,14 +77,14 @@ def test_a_budget_in_rho_is_kept_exactly(rho: float) -> None:
     assert budget.squared_mu == 2 * Fraction(rho)
     assert gaussian_cost(budget.squared_mu).rho_bound() == rho
     assert budget.total_rho == Fraction(rho)
-    assert (budget.delta, budget.report_delta) == (None, 1e-6)
+    assert budget.delta == 1e-6
 
 
 @given(mu=logs(1e-8, 1e3 * 0.999))
 def test_a_budget_in_mu_is_kept_exactly(mu: float) -> None:
     budget = Budget.from_request(None, None, None, mu)
     assert gaussian_cost(budget.squared_mu).mu() == mu
-    assert budget.report_delta is None
+    assert budget.delta is None
 
 
 def test_a_budget_in_mu_buys_no_zcdp() -> None:
@@ -104,10 +104,9 @@ def test_json_names_what_was_asked() -> None:
     assert Budget.from_request(4.0, 0.01, None, None).to_json() == {
         "epsilon": 4.0,
         "delta": 0.01,
-        "report_delta": 0.01,
     }
     assert Budget.from_request(None, None, 0.5, None).to_json() == {"rho": 0.5}
-    assert Budget.from_request(None, 1e-6, None, 2.0).to_json() == {"mu": 2.0, "report_delta": 1e-6}
+    assert Budget.from_request(None, 1e-6, None, 2.0).to_json() == {"mu": 2.0, "delta": 1e-6}
 
 
 @pytest.mark.parametrize(
