@@ -1,6 +1,6 @@
 """Test error of private sparse text classification by default settings.
 
-usage: python tests/benchmarks/text_error.py TRAIN.svm TEST.svm [SPARSITY] [RUNS]
+usage: python tests/benchmarks/text_error.py TRAIN.svm TEST.svm [SPARSITY] [RUNS] [ALGORITHM]
 
 Every private run is unseeded. Beside it stand the non-private fit of the same algorithm and
 scikit-learn's logistic regression (dense, C = 1 and C chosen best of four on the test file).
@@ -44,8 +44,10 @@ def peer_errors(train: Path, test: Path) -> list[float]:
     return [100.0 * float((model.predict(x_test) != y_test).mean()) for model in models]
 
 
-def main(train: Path, test: Path, sparsity: str = "500", runs: str = "5") -> None:
-    size = ["--sparsity", sparsity]
+def main(
+    train: Path, test: Path, sparsity: str = "500", runs: str = "5", algorithm: str = "dp-ight"
+) -> None:
+    size = ["--algo", algorithm, "--sparsity", sparsity]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for epsilon in ("0.5", "1", "2", "4"):
