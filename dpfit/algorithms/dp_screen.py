@@ -143,6 +143,8 @@ class DpScreen:
         deviation = curator.noise_scale("column means")
         columns = self._screen(positive, negative, deviation)
         centre = _clear(positive[columns], deviation) - _clear(negative[columns], deviation)
+        # The true means of rows of length one have length at most one: what is longer is noise.
+        centre /= max(1.0, float(np.linalg.norm(centre)))
         tuning = self._tune(curator.target_mean("target mean"))
         planned = {one.label: one for one in self.planned()}
         centring = Centring(columns, centre, _CONSTANT)

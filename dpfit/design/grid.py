@@ -62,7 +62,7 @@ class Grid:
     @property
     def entry_integer(self) -> int:
         """The bound on a single integer of a row."""
-        return int(self.entry_clip * self.integer_norm)
+        return max(1, int(self.entry_clip * self.integer_norm))
 
     @property
     def largest_entry(self) -> int:

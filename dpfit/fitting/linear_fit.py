@@ -77,6 +77,7 @@ class LinearFit:
             target = collector.real_target(self.target_range)
         self.plan: FitPlan = plan_fit(request, facts, loss_named(loss_name))
         self._records: PrivateRecords = collector.build(target, self.plan.grid, request.threads)
+        self._records.check_selections(self.plan.releases, source)
 
     def run(
         self, reserve: Callable[[Json], None], report_progress: Callable[[int], None]

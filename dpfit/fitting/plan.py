@@ -129,7 +129,10 @@ def _algorithm(request: FitRequest, facts: PublicFacts, loss: Loss) -> Algorithm
         squared_mu=request.budget.squared_mu if request.budget else None,
         adjacency=request.adjacency,
     )
-    rule = _RULES[request.algorithm](scale, request.sparsity)
+    sparsity = request.sparsity
+    if sparsity is not None:
+        sparsity = min(sparsity, scale.n_features)
+    rule = _RULES[request.algorithm](scale, sparsity)
     algorithm: Algorithm = replace(rule, **request.asked_settings())
     return algorithm
 

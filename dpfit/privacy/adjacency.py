@@ -18,9 +18,10 @@ class Adjacency(StrEnum):
         One record is exchanged for another; the number of records is public. The definition of the
         papers behind the algorithms, and the default.
     ADD_REMOVE
-        One record is replaced by the zero record (zero-out semantics); the number of records is
-        still public. A replacement is two of these, so a sum of bounded vectors has exactly half
-        the sensitivity.
+        What one record contributes is left out of every sum (zero-out semantics); the number that
+        divides the sums is public and stays. A replacement is two of these, so a sum of bounded
+        vectors has exactly half the sensitivity. An all-zero row in the file is not that: it still
+        counts in the intercept.
     """
 
     REPLACE_ONE = "replace-one"

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from dpfit.design.grid import Grid
 from dpfit.design.local import IntegerPoint
 from dpfit.design.unit_view import UnitView
-from dpfit.errors import PrivacyError
 from dpfit.losses.base import Loss
 from dpfit.privacy.gaussian_release import GaussianRelease
 from dpfit.privacy.mechanisms.noise import Noise
@@ -29,6 +28,7 @@ from dpfit.privacy.selection_release import SelectionRelease
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
+_LONGEST_CENTRE: Final = 2.0  # in row norms: squares of integers stay below 2^53 with room
 _SATURATED: Final = 2.0**61  # of a public point in the units of the sums
 _MARGIN_BITS = 53  # |margin| <= 2^53 by Cauchy-Schwarz: exact as an int64 and as a float64
 
@@ -146,7 +146,17 @@ class Curator:
         return self._releases[label].noise_multiplier / self._n_rows
 
     def centre(self, centring: Centring) -> None:
-        """From now on records are ``(x_S / K - m, b)`` at length one. The map is public."""
+        """From now on records are ``(x_S / K - m, b)`` at length one. The map is public.
+
+        Raises
+        ------
+        RuntimeError
+            The centre is longer than twice a row can be, or the constant is no part of it: lengths
+            would leave the exact integers on which the sensitivity rests.
+        """
+        length = float(np.linalg.norm(centring.centre))
+        if not (length <= _LONGEST_CENTRE and 0.0 < centring.constant <= 1.0):
+            raise RuntimeError("the centre or constant of the records is out of bounds")
         integers = np.rint(centring.centre * self._grid.integer_norm).astype(np.int64)
         constant = max(1, round(centring.constant * self._grid.integer_norm))
         rows = self._design.on_columns(centring.columns)
@@ -245,17 +255,12 @@ class Curator:
     def _take_selection(self, label: str) -> SelectionRelease:
         """Use up one charged selection.
 
-        Its scores are compared, not noised, so they must not wrap around as sums may: the number
-        of records that are really there must leave them inside int64.
+        Its scores are compared, not noised, so they must not wrap around as sums may; the records
+        were checked for that before the charge.
         """
         release = self._releases[label]
         if not isinstance(release, SelectionRelease) or self._left[label] < 1:
             raise RuntimeError("a selection was asked that was not charged")
-        if self._design.n_rows * release.entry_bound * release.unit >= 2**62:
-            raise PrivacyError(
-                "there are too many records for the declared number",
-                hint="correct --n-rows; selections need it to be about right",
-            )
         self._left[label] -= 1
         return release
 

@@ -20,6 +20,7 @@ from dpfit.design.local import DesignBuilder, LocalDesign
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
+from dpfit.privacy.selection_release import SelectionRelease
 
 Floats: TypeAlias = NDArray[np.float64]
 Label: TypeAlias = float | str
@@ -77,6 +78,23 @@ class PrivateRecords:
 
     design: LocalDesign
     target: Floats
+
+    def check_selections(self, releases: Iterable[object], source: str) -> None:
+        """Refuse, before the charge, so many records that the scores of a selection could wrap.
+
+        Sums wrap around harmlessly where noise is added; where they are compared they must not.
+        Under replace-one the number of records is the declared one, and grids leave room for it.
+        """
+        for release in releases:
+            if (
+                isinstance(release, SelectionRelease)
+                and self.design.n_rows * release.entry_bound * release.unit >= 2**62
+            ):
+                raise DataError(
+                    "holds far more records than declared",
+                    path=source,
+                    hint="this algorithm needs --n-rows to be about right",
+                )
 
 
 class RecordCollector:

@@ -252,3 +252,52 @@ def test_a_senseless_request_is_a_usage_error(change: dict[str, object]) -> None
     """Every setting is checked before anything is read."""
     with pytest.raises(UsageError):
         replace(REQUEST, **change)
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 3e-4])
+def test_a_hopeless_budget_still_ends_within_its_charge(epsilon: float) -> None:
+    """Noise far above the data makes wild column means; the centre stays within a row's length."""
+
+    def blocks() -> Iterator[RowBlock]:
+        rng = np.random.default_rng(1)
+        columns = np.sort(rng.choice(20_000, (10, 5), replace=True), axis=1) + np.arange(5)
+        yield RowBlock(
+            np.arange(0, 51, 5, dtype=np.int64),
+            columns.astype(np.int32).ravel(),
+            rng.random(50),
+            np.array([-1.0, 1.0] * 5),
+        )
+
+    budget = Budget.from_request(epsilon, 1e-6, None, None)
+    declared = replace(ALL_DECLARED, n_rows=10, n_features=20_010, index_base=0)
+    request = replace(REQUEST, algorithm="dp-screen", budget=budget, declared=declared, sparsity=5)
+    for _ in range(5):
+        outcome = LinearFit(request, blocks(), layout=Layout, source="x").run(ignore, ignore)
+        assert outcome.centring is not None
+        assert np.linalg.norm(outcome.centring.centre) <= 1.0 + 1e-9
+        assert np.all(np.isfinite(outcome.values))
+
+
+def test_selections_refuse_far_more_records_than_declared() -> None:
+    """Before the charge: compared scores must not wrap around, as noised sums may."""
+    declared = replace(ALL_DECLARED, n_rows=10)
+    request = replace(
+        REQUEST, algorithm="dp-fw", sparsity=None, declared=declared, adjacency=Adjacency.ADD_REMOVE
+    )
+    fit = loaded(request)  # 300 records: far more than 10, but the scores have room
+    huge = replace(fit.plan.releases[0], unit=2**40)
+    with pytest.raises(DataError, match="more records"):
+        fit._records.check_selections([huge], "toy.svm")
+
+
+@pytest.mark.parametrize("algorithm", ["dp-ight", "dp-iht", "dp-screen", "dp-gd"])
+def test_more_coefficients_than_columns_is_all_columns(algorithm: str) -> None:
+    """A sparsity above d asks for d, and the charged run ends with a model."""
+    outcome = loaded(replace(REQUEST, algorithm=algorithm, sparsity=500)).run(ignore, ignore)
+    assert len(outcome.columns) <= 20
+
+
+def test_a_tiny_entry_clip_without_intercept_still_has_a_grid() -> None:
+    """The entry bound is at least one integer."""
+    request = replace(REQUEST, algorithm="dp-iht", entry_clip=1e-9, intercept=False)
+    loaded(request).run(ignore, ignore)

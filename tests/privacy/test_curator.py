@@ -12,7 +12,7 @@ from dpfit.design.grid import Grid, RowMap
 from dpfit.design.local import DesignBuilder
 from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic
-from dpfit.privacy.curator import Curator, Point, quantised
+from dpfit.privacy.curator import Centring, Curator, Point, quantised
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
 from dpfit.privacy.mechanisms.noise import ExactNoise, Noise, NoNoise
 from dpfit.privacy.quantity import Quantity
@@ -166,3 +166,20 @@ def test_a_quantised_point_is_close(coefficients: list[float], intercept: float)
     assert np.abs(back * 2.0**-bits - coefficients) == pytest.approx(
         0, abs=largest * 2.0**-28 + 1e-300
     )
+
+
+@pytest.mark.parametrize(
+    "centring",
+    [
+        Centring(np.arange(2), np.array([2.1, 0.0]), 0.1),
+        Centring(np.arange(2), np.array([np.nan, 0.0]), 0.1),
+        Centring(np.arange(2), np.array([np.inf, 0.0]), 0.1),
+        Centring(np.arange(2), np.zeros(2), 0.0),
+        Centring(np.arange(2), np.zeros(2), 1.5),
+    ],
+)
+def test_a_centre_out_of_bounds_is_refused(centring: Centring) -> None:
+    """Lengths of records must stay exact integers, whatever an algorithm asks for."""
+    door = curator(NoNoise(), release(1 << 10, 40, 1))
+    with pytest.raises(RuntimeError, match="bounds"):
+        door.centre(centring)
