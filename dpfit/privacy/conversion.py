@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 MARGIN = 1e-9
 """Relative safety margin put on every delta, far above the rounding error of the forms used."""
@@ -29,6 +30,7 @@ _SQRT_2PI = math.sqrt(2.0 * math.pi)
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _SMALLEST = 5e-324
 _LEAST_DELTA = 1e-307
+_REMEMBERED = 1 << 12  # a ledger repeats its charges
 _LARGEST_MU = 1e4  # beyond, rounding eps/mu - mu/2 would eat the margin: use zCDP
 _FLOOR = 1e-305  # smaller parameters are raised to it, against us, so that nothing underflows
 _HUGE_RHO = 1e100
@@ -158,6 +160,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     return _exp_up(_log_gaussian_delta(max(mu, _FLOOR), epsilon))
 
 
+@lru_cache(_REMEMBERED)
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """Return the smallest epsilon with delta(epsilon) <= ``delta``, rounded up.
 
@@ -347,6 +350,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     return _exp_up(x * ((x + 1.0) * rho - epsilon) - _entropy(x) + rounding)
 
 
+@lru_cache(_REMEMBERED)
 def zcdp_epsilon(rho: float, delta: float) -> float:
     """Return the smallest epsilon with delta(epsilon) <= ``delta``, rounded up.
 
