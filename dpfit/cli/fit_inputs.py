@@ -141,11 +141,10 @@ class FitInputs:
         return fitted
 
     def _layout(self) -> Layout:
-        columns, bits = self.reader.feature_map, self.reader.options.hash_bits
+        columns, options = self.reader.feature_map, self.reader.options
         n_features = columns.n_features if columns is not None else None
-        if columns is None and bits is not None:
-            n_features = 1 << bits
-        options = self.reader.options
+        if columns is None and options.hash_bits is not None:
+            n_features = 1 << options.hash_bits
         headless = self.reader.format in ("csv", "tsv") and not options.header
         return Layout(n_features, self.reader.index_base, outside_records=not headless)
 

@@ -45,18 +45,26 @@ def quantise(block: RowBlock, grid: Grid) -> Integers:
     return _enforce_norm(clipped, rows, block.n_rows, bound).astype(np.int64)
 
 
-def row_scaled(block: RowBlock, grid: Grid, rows: Integers | None = None) -> Floats:
-    """The block's values after the row map, as floats: what prediction works on."""
-    if rows is None:
-        rows = np.repeat(np.arange(block.n_rows), np.diff(block.indptr))
+def row_scaled(block: RowBlock, grid: Grid, rows: Integers) -> Floats:
+    """The block's values after the row map, as floats: what prediction works on.
+
+    Parameters
+    ----------
+    block : RowBlock
+        Rows with finite values.
+    grid : Grid
+        The public record map.
+    rows : int64 array, shape (nnz,)
+        The row of each entry.
+    """
+    lengths = np.diff(block.indptr)
     largest = np.zeros(block.n_rows)
-    filled = np.flatnonzero(np.diff(block.indptr))
+    filled = np.flatnonzero(lengths)
     magnitudes = np.abs(block.values)
     if len(filled):
         largest[filled] = np.maximum.reduceat(magnitudes, block.indptr[filled])
     # Dividing by the largest entry first keeps squares of 1e308 and 1e-308 finite and nonzero.
     largest[largest == 0.0] = 1.0
-    lengths = np.diff(block.indptr)
     relative = block.values / np.repeat(largest, lengths)
     norms = np.sqrt(np.bincount(rows, weights=relative * relative, minlength=block.n_rows))
     norms[norms == 0.0] = 1.0

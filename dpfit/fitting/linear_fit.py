@@ -2,7 +2,7 @@
 
 Settings are checked, the charge is tested against the cap, rows are read, the exact charge is
 reserved on disk, only then the noise key is made, and what comes out of the Curator becomes the
-model. Both faces of the program, the command line and the estimators, go through here.
+model. Every face of the program goes through here.
 """
 
 from __future__ import annotations

@@ -150,6 +150,8 @@ class FitRequest:
             _at_least_one("--sparsity", self.sparsity)
         elif traits.sparsity:
             raise UsageError(f"--algo {self.algorithm} needs --sparsity, the coefficients to keep")
+        if traits.by_entry and self.budget is not None:
+            _ = self.budget.total_rho  # selections need a budget in rho; one in mu is refused here
         if not self.intercept and not traits.intercept:
             raise UsageError(f"--algo {self.algorithm} has no fit without an intercept")
 

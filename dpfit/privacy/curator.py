@@ -30,7 +30,7 @@ Integers: TypeAlias = NDArray[np.int64]
 
 _LONGEST_CENTRE: Final = 2.0  # in row norms: squares of integers stay below 2^53 with room
 _SATURATED: Final = 2.0**61  # of a public point in the units of the sums
-_MARGIN_BITS = 53  # |margin| <= 2^53 by Cauchy-Schwarz: exact as an int64 and as a float64
+_MARGIN_BITS: Final = 53  # |margin| <= 2^53 by Cauchy-Schwarz: exact as an int64 and as a float64
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,10 @@ def measure(command: list[str], folder: Path) -> tuple[float, float, float]:
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def show(name: str, rows: list[tuple[float, float, float]]) -> None:
+def show(name: str, rows: list[tuple[float, float, float]], *, width: int = 16) -> None:
     wall, cpu, peak = (statistics.median(column) for column in zip(*rows, strict=True))
     low, high = min(row[0] for row in rows), max(row[0] for row in rows)
-    print(f"{name:<16} {wall:8.3f} {low:8.3f} {high:8.3f} {cpu:8.3f} {peak:9.0f}")
+    print(f"{name:<{width}} {wall:8.3f} {low:8.3f} {high:8.3f} {cpu:8.3f} {peak:9.0f}")
 
 
 def main() -> None:

@@ -80,8 +80,9 @@ def test_entries_are_truncated_toward_zero() -> None:
 def test_normalising_gives_norm_k_and_clipping_at_most_k(rows: list[list[float]], k: float) -> None:
     """The row map brings every non-zero row to norm K, or those above K down to it."""
     block = block_of(rows)
-    normal = row_scaled(block, Grid(k, RowMap.NORMALIZE, 20, False))
-    clipped = row_scaled(block, Grid(k, RowMap.CLIP, 20, False))
+    entries = np.repeat(np.arange(len(rows)), np.diff(block.indptr))
+    normal = row_scaled(block, Grid(k, RowMap.NORMALIZE, 20, False), entries)
+    clipped = row_scaled(block, Grid(k, RowMap.CLIP, 20, False), entries)
     for i, row in enumerate(rows):
         part = slice(block.indptr[i], block.indptr[i + 1])
         size = math.hypot(*row)

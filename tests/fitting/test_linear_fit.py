@@ -301,3 +301,12 @@ def test_a_tiny_entry_clip_without_intercept_still_has_a_grid() -> None:
     """The entry bound is at least one integer."""
     request = replace(REQUEST, algorithm="dp-iht", entry_clip=1e-9, intercept=False)
     loaded(request).run(ignore, ignore)
+
+
+@pytest.mark.parametrize("algorithm", ["dp-iht", "dp-fw"])
+def test_a_budget_in_mu_for_selections_is_refused_before_reading(algorithm: str) -> None:
+    """The request itself refuses: no row needs to be read to know it."""
+    budget = Budget.from_request(None, None, None, 0.5)
+    sparsity = 5 if algorithm == "dp-iht" else None
+    with pytest.raises(UsageError, match="Gaussian noise only"):
+        replace(REQUEST, algorithm=algorithm, sparsity=sparsity, budget=budget)
