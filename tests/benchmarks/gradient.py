@@ -5,25 +5,16 @@ usage: python tests/benchmarks/gradient.py [ROWS] [COLUMNS] [NONZEROS_PER_ROW]
 
 from __future__ import annotations
 
-import statistics
 import sys
-import time
-from collections.abc import Callable
 
 import numpy as np
+from timing import median_seconds
 
 from dpfit.data.rows import RowBlock
 from dpfit.design.grid import Grid, RowMap
 from dpfit.design.local import DesignBuilder, IntegerPoint, LocalDesign
 
-
-def median_ms(action: Callable[[], object], runs: int = 9) -> float:
-    times = []
-    for _ in range(runs + 1):
-        started = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - started)
-    return 1e3 * statistics.median(times[1:])
+RUNS = 9
 
 
 def random_design(rows: int, columns: int, per_row: int, threads: int) -> LocalDesign:
@@ -48,9 +39,9 @@ def main(rows: int, columns: int, per_row: int) -> None:
     for threads in (1, 2):
         design = random_design(rows, columns, per_row, threads)
         matrix = design._by_column
-        read = median_ms(lambda m=matrix: (m.data.max(), m.indices.max()))
-        gradient = median_ms(lambda d=design: d.gradient(residuals))
-        margins = median_ms(lambda d=design: d.margins(point))
+        read = 1e3 * median_seconds(lambda m=matrix: (m.data.max(), m.indices.max()), RUNS)
+        gradient = 1e3 * median_seconds(lambda d=design: d.gradient(residuals), RUNS)
+        margins = 1e3 * median_seconds(lambda d=design: d.margins(point), RUNS)
         size = (matrix.data.nbytes + matrix.indices.nbytes) / 1e6
         print(
             f"{threads} thread(s): gradient {gradient:.2f}, margins of {len(support)} columns "

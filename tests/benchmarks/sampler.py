@@ -8,31 +8,18 @@ includes making one: that is the only way its Python users can get the noise.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from statistics import median
 
 import numpy as np
 import opendp.prelude as dp
+from timing import median_seconds
 
 from dpfit.privacy.mechanisms.gaussian import GaussianNoise
 from dpfit.privacy.random_bits import BitSource, RunKey
 
 SIZES = (1_000, 10_000, 47_236, 1_000_000, 20_000_000)
 SCALE_BITS = 40
-REPEATS = 5
 # OpenDP needs minutes for more.
 OPENDP_LIMIT = 100_000
-
-
-def median_seconds(call: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Median time of one call after a warm-up."""
-    call()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return median(seconds)
 
 
 def ours(size: int) -> float:

@@ -9,12 +9,9 @@ that of `ROUNDS` rounds, scaled. `OpenDP` is its exact top-k, where its version 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from statistics import median
-
 import numpy as np
 from numpy.typing import NDArray
+from timing import median_seconds
 
 from dpfit.privacy.mechanisms.laplace import LaplaceNoise
 from dpfit.privacy.mechanisms.top_k import GumbelTopK
@@ -23,20 +20,8 @@ from dpfit.privacy.random_bits import BitSource, RunKey
 CASES = ((1_000, 10), (47_236, 1), (47_236, 500), (1_000_000, 500), (10_000_000, 500))
 LAPLACE_SIZES = (1_000, 47_236, 1_000_000, 20_000_000)
 SCALE_BITS = 40
-REPEATS = 5
 ROUNDS = 3
 OPENDP_LIMIT = 100_000
-
-
-def median_seconds(call: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Median time of one call after a warm-up."""
-    call()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return median(seconds)
 
 
 def make_scores(size: int) -> NDArray[np.int64]:
