@@ -83,6 +83,17 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     n_features: Annotated[
         int | None, typer.Option("--n-features", metavar="D", help="Public number of columns.")
     ] = None
+    weight: Annotated[
+        str | None, typer.Option("--weight", metavar="COLUMN", help="Column of row weights.")
+    ] = None
+    offset: Annotated[
+        str | None,
+        typer.Option("--offset", metavar="COLUMN", help="Column that is added to the score."),
+    ] = None
+    exposure: Annotated[
+        str | None,
+        typer.Option("--exposure", metavar="COLUMN", help="Column whose logarithm is an offset."),
+    ] = None
     labels: Annotated[
         str | None,
         typer.Option("--labels", metavar="NEG,POS", help="Public label set, positive one last."),

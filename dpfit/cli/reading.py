@@ -25,6 +25,9 @@ def read_options(options: FitOptions, schema: Schema, declared: DeclaredFacts) -
     return ReadOptions(
         format=str(options.format),
         label=options.label or schema.label,
+        weight=options.weight,
+        offset=options.offset,
+        exposure=options.exposure,
         delimiter=options.delimiter,
         header=options.header,
         encoding=options.encoding,

@@ -16,6 +16,7 @@ class Cause(Enum):
     TEXT = auto()
     LEVEL = auto()
     LABEL = auto()
+    ATTRIBUTE = auto()
 
 
 def advice(cause: Cause | None, column: str, *, predicting: bool) -> str | None:
@@ -36,17 +37,20 @@ def advice(cause: Cause | None, column: str, *, predicting: bool) -> str | None:
     )
 
 
+_NEEDED = "every record needs its own; --missing zero is for features"
 _BY_SCHEMA = {
     Cause.MISSING: "see --missing zero",
     Cause.TEXT: 'in a --schema file: [columns.{key}] role = "ignore", or give it levels',
     Cause.LEVEL: "add it to the levels of column {name}, or give it other = true",
     Cause.LABEL: "correct --labels (case and blanks matter)",
+    Cause.ATTRIBUTE: _NEEDED,
 }
 _BY_MODEL = {
     Cause.MISSING: "see --missing zero",
     Cause.TEXT: "column {name} held numbers when the model was fitted",
     Cause.LEVEL: "only a model fitted with other = true for column {name} takes other levels",
     Cause.LABEL: "compare the classes in the model file (case and blanks matter)",
+    Cause.ATTRIBUTE: _NEEDED,
 }
 
 

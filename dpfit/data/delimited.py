@@ -12,11 +12,13 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from dpfit.data import table_reference
+from dpfit.data.attributes import offset_and_weight
 from dpfit.data.encode import (
     CellFault,
+    attribute_numbers,
     check_labels,
     coded_text,
-    numeric_labels,
+    finite_numbers,
     sparse_rows,
     text_labels,
 )
@@ -174,6 +176,7 @@ class BlockParser:
         }
         if plan.label is not None:
             types[names[plan.label]] = text if plan.textual else pa.float64()
+        types.update((names[column.position], pa.float64()) for column in plan.attributes)
         return pacsv.ConvertOptions(
             column_types=types,
             include_columns=list(types),
@@ -184,23 +187,29 @@ class BlockParser:
     def _rows(self, table: pa.Table) -> RowBlock:
         plan = self._plan
         # One block of pyarrow's parser holds it all, so this copies nothing.
-        arrays = table.combine_chunks().to_batches()[0].columns
+        batch = table.combine_chunks().to_batches()[0]
+        arrays = batch.columns
         if any(array.type == pa.float64() and _spells_nan(array) for array in arrays):
             raise CellFault(0, "is NaN")
         if self._na_numbers and any(map(self._may_be_na, arrays)):
             raise CellFault(0, "may count as empty")
         columns = arrays[: len(plan.positions)]
         rows = sparse_rows(plan.feature_map, columns, table.num_rows, plan.missing)
-        if plan.label is None:
-            return RowBlock(*rows, target=None)
-        label = arrays[-1]
+        target = None if plan.label is None else self._target(arrays[len(columns)])
+        attributes = {
+            column.role: attribute_numbers(batch.column(self._names[column.position]), column)
+            for column in plan.attributes
+        }
+        return RowBlock(*rows, target, *offset_and_weight(attributes))
+
+    def _target(self, label: pa.Array) -> NDArray[np.float64] | NDArray[np.object_]:
         target: NDArray[np.float64] | NDArray[np.object_]
-        if plan.textual:
-            target = text_labels(coded_text(label, plan.feature_map.na))
+        if self._plan.textual:
+            target = text_labels(coded_text(label, self._plan.feature_map.na))
         else:
-            target = numeric_labels(label)
-        check_labels(target, plan.labels)
-        return RowBlock(*rows, target=target)
+            target = finite_numbers(label)
+        check_labels(target, self._plan.labels)
+        return target
 
 
 def _numbers_among(texts: tuple[str, ...]) -> Iterator[float]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpfit.data.advice import Cause
+from dpfit.data.attributes import AttributeColumn
 from dpfit.data.features import FeatureColumn, FeatureMap, hashed_feature
 from dpfit.data.indices import sort_and_merge
 
@@ -78,14 +79,28 @@ def coded_text(array: pa.Array, na: Collection[str] = ()) -> CodedText:
     return CodedText(codes, ["" if text is None or text in na else text for text in texts])
 
 
-def numeric_labels(array: pa.Array) -> NDArray[np.float64]:
-    """Finite floats of a float64 array; null, NaN and infinity are faults."""
+def finite_numbers(array: pa.Array, missing: Cause | None = None) -> NDArray[np.float64]:
+    """Floats of a float64 array; null, NaN (with the cause ``missing``) and infinity are faults."""
     values = array.fill_null(np.nan).to_numpy(zero_copy_only=False)
     finite = np.isfinite(values)
     if not finite.all():
         row = int(np.argmin(finite))
-        raise CellFault(row, "is empty or NaN" if np.isnan(values[row]) else "is infinite")
+        if np.isnan(values[row]):
+            raise CellFault(row, "is empty or NaN", missing)
+        raise CellFault(row, "is infinite")
     return np.asarray(values, dtype=np.float64)
+
+
+def attribute_numbers(array: pa.Array, column: AttributeColumn) -> NDArray[np.float64]:
+    """Numbers of a float64 array within the bounds of the attribute."""
+    try:
+        numbers = finite_numbers(array, Cause.ATTRIBUTE)
+        refused = column.refused(numbers)
+        if refused.any():
+            raise CellFault(int(np.argmax(refused)), column.bound)
+    except CellFault as fault:
+        raise fault.of(column.name) from None
+    return numbers
 
 
 def text_features(

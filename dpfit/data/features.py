@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from dpfit.data.indices import MAX_HASH_BITS, MAX_INDEX
-from dpfit.data.schema import ColumnRole, one_line
+from dpfit.data.schema import SINGLE_ROLES, ColumnRole, one_line
 from dpfit.errors import DataError, UsageError
 
 
@@ -67,7 +67,7 @@ class FeatureMap:
     hash_bits : int, optional
         Size of the shared hashed block; None if no column is hashed.
     ignored : tuple of str
-        Columns that carried no feature at training: ignored ones and the label.
+        Columns that carried no feature at training: ignored ones, the label and attributes.
     na : tuple of str
         Texts of cells that count as empty.
     """
@@ -94,14 +94,16 @@ class FeatureMap:
             A role for a column that is not there, a categorical column without levels and without
             ``hash_bits``, or no feature column at all.
         """
-        absent = [name for name in roles if name not in names and roles[name].role != "label"]
+        absent = [
+            name for name in roles if name not in names and roles[name].role not in SINGLE_ROLES
+        ]
         if absent:
             raise UsageError(f"roles are given for columns that are not there: {_listed(absent)}")
         chosen: list[tuple[str, ColumnRole]] = []
         ignored: list[str] = []
         for name in names:
             role = ColumnRole("label") if name == label else roles.get(name, ColumnRole())
-            if role.role in ("ignore", "label"):
+            if role.role in ("ignore", *SINGLE_ROLES):
                 ignored.append(name)
             else:
                 chosen.append((name, _settled(name, role, hash_bits)))

@@ -15,6 +15,7 @@ from dpfit.data.numbers import is_numeric
 from dpfit.data.open import open_binary
 from dpfit.data.options import ReadOptions
 from dpfit.data.rows import RowBlock
+from dpfit.data.schema import one_line
 from dpfit.data.table_columns import TableColumns
 from dpfit.data.table_reference import TablePlan
 from dpfit.data.text_blocks import TextBlock, merged, text_blocks
@@ -73,6 +74,9 @@ class LibsvmInput:
         return _closing(stream, read_libsvm(blocks, path, rules, self._labels, threads, labels))
 
 
+_NO_NAMES = "a LIBSVM file has no named columns"
+
+
 def _refuse_table_options(options: ReadOptions) -> None:
     """Nothing that speaks of named columns or texts may be declared for a LIBSVM file."""
     if options.label is not None:
@@ -84,6 +88,14 @@ def _refuse_table_options(options: ReadOptions) -> None:
         raise UsageError(
             "the schema speaks of named columns and texts, which a LIBSVM file does not have",
             hint="leave 'columns' and 'na' out of it, or see --format",
+        )
+    for role, name in options.required_attributes.items():
+        if options.predicting:
+            what = f"the model takes its {role} from column '{one_line(name)}'"
+            raise UsageError(f"{what}; {_NO_NAMES}", hint="give a CSV or Parquet file")
+        raise UsageError(
+            f"--{role} names a column of a table; {_NO_NAMES}",
+            hint="leave it out, or see --format",
         )
     if options.textual:
         raise UsageError("the labels of a LIBSVM file are numbers, not texts", hint="see --labels")
@@ -148,6 +160,7 @@ class DelimitedInput:
             labels=self._options.labels,
             named=self._options.header,
             predicting=self._options.predicting,
+            attributes=matched.attributes,
         )
         # pyarrow works per column and block: a block of a wide table must hold many rows.
         size = min(_WIDE_BLOCK_BYTES, len(names) * _BYTES_PER_COLUMN)

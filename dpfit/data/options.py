@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dpfit.data.attributes import ATTRIBUTES
 from dpfit.data.features import FeatureMap
 from dpfit.data.indices import MAX_HASH_BITS, MAX_INDEX, IndexRules
-from dpfit.data.schema import ColumnRole
+from dpfit.data.schema import SINGLE_ROLES, ColumnRole, one_line
 from dpfit.data.transcode import is_utf8
 from dpfit.errors import UsageError
 
@@ -22,6 +23,9 @@ class ReadOptions:
         ``auto`` (by extension), ``libsvm``, ``csv``, ``tsv`` or ``parquet``.
     label : str, optional
         Label column by name, or by number from 1 when there is no header.
+    weight, offset, exposure : str, optional
+        Columns of the record's attributes, named like ``label``; each is then required. When
+        ``predicting`` the weight column may be absent and is not read.
     delimiter : str, optional
         Field separator of CSV; ``tab`` is understood.
     header : bool
@@ -60,6 +64,9 @@ class ReadOptions:
 
     format: str = "auto"
     label: str | None = None
+    weight: str | None = None
+    offset: str | None = None
+    exposure: str | None = None
     delimiter: str | None = None
     header: bool = True
     encoding: str = "utf-8"
@@ -86,6 +93,18 @@ class ReadOptions:
         _within("--hash-bits", self.hash_bits, 1, MAX_HASH_BITS)
         _within("--threads", self.threads, 1, 4096)
         is_utf8(self.encoding)
+        self._check_apart()
+
+    def _check_apart(self) -> None:
+        role_of: dict[str, str] = {}
+        for role in SINGLE_ROLES:
+            name = self.column_of(role)
+            if name in role_of:
+                raise UsageError(
+                    f"column '{one_line(name)}' cannot be both the {role_of[name]} and the {role}"
+                )
+            if name is not None:
+                role_of[name] = role
 
     @property
     def textual(self) -> bool | None:
@@ -94,14 +113,31 @@ class ReadOptions:
             return isinstance(self.labels[0], str)
         return self.textual_labels
 
+    def column_of(self, role: str) -> str | None:
+        """Name of the column of a single role, from the option of that name or by its role."""
+        named: str | None = getattr(self, role)
+        if named is None:
+            by_role = [name for name, column in self.columns.items() if column.role == role]
+            return by_role[0] if by_role else None
+        numbered = named.isascii() and named.isdigit()
+        return f"c{int(named[:9])}" if numbered and not self.header else named
+
     @property
     def label_column(self) -> str | None:
         """Name of the label column, from ``label`` or a column with that role."""
-        by_role = [name for name, column in self.columns.items() if column.role == "label"]
-        if self.label is None:
-            return by_role[0] if by_role else None
-        numbered = self.label.isascii() and self.label.isdigit()
-        return f"c{int(self.label[:9])}" if numbered and not self.header else self.label
+        return self.column_of("label")
+
+    @property
+    def attribute_columns(self) -> dict[str, str]:
+        """Names of the attribute columns by role: what is no feature."""
+        found = {role: self.column_of(role) for role in ATTRIBUTES}
+        return {role: name for role, name in found.items() if name is not None}
+
+    @property
+    def required_attributes(self) -> dict[str, str]:
+        """`attribute_columns` without those that prediction does not read."""
+        unread = "weight" if self.predicting else None
+        return {role: name for role, name in self.attribute_columns.items() if role != unread}
 
     def required_label(self) -> str | None:
         """`label_column`; a table needs one if labels are required."""

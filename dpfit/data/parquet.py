@@ -13,11 +13,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dpfit.data.advice import advice
+from dpfit.data.attributes import AttributeColumn, offset_and_weight
 from dpfit.data.encode import (
     CellFault,
+    attribute_numbers,
     check_labels,
     coded_text,
-    numeric_labels,
+    finite_numbers,
     sparse_rows,
     text_labels,
 )
@@ -59,6 +61,8 @@ class ParquetPlan:
         The labels that may occur, of the kind that ``textual`` says.
     predicting : bool
         Whether a model rules the columns.
+    attributes : tuple of AttributeColumn
+        Those to be read.
     """
 
     features: FeatureMap | SparseLayout
@@ -68,6 +72,7 @@ class ParquetPlan:
     missing: str
     labels: tuple[float, ...] | tuple[str, ...] | None = None
     predicting: bool = False
+    attributes: tuple[AttributeColumn, ...] = ()
 
     @property
     def columns(self) -> list[str]:
@@ -76,7 +81,8 @@ class ParquetPlan:
             names = list(self.features.columns)
         else:
             names = [column.name for column in self.features.columns]
-        return names if self.label is None else [*names, self.label]
+        names += [] if self.label is None else [self.label]
+        return names + [column.name for column in self.attributes]
 
 
 def open_parquet(source: str | IO[bytes], path: str) -> pq.ParquetFile:
@@ -149,11 +155,22 @@ def _target(
             na = plan.features.na if isinstance(plan.features, FeatureMap) else ()
             target = text_labels(coded_text(as_text(column), na))
         else:
-            target = numeric_labels(as_float64(column))
+            target = finite_numbers(as_float64(column))
         check_labels(target, plan.labels)
     except CellFault as fault:
         raise fault.of(plan.label) from None
     return target
+
+
+def _offset_and_weight(
+    batch: pa.RecordBatch, plan: ParquetPlan
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    return offset_and_weight(
+        {
+            column.role: attribute_numbers(as_float64(batch.column(column.name)), column)
+            for column in plan.attributes
+        }
+    )
 
 
 def _wide_block(batch: pa.RecordBatch, plan: ParquetPlan) -> RowBlock:
@@ -163,7 +180,7 @@ def _wide_block(batch: pa.RecordBatch, plan: ParquetPlan) -> RowBlock:
         for column in plan.features.columns
     ]
     rows = sparse_rows(plan.features, columns, batch.num_rows, plan.missing)
-    return RowBlock(*rows, target=_target(batch, plan))
+    return RowBlock(*rows, _target(batch, plan), *_offset_and_weight(batch, plan))
 
 
 def _sparse_block(batch: pa.RecordBatch, plan: ParquetPlan) -> RowBlock:
@@ -176,7 +193,7 @@ def _sparse_block(batch: pa.RecordBatch, plan: ParquetPlan) -> RowBlock:
         rows = canonical(indptr, raw.astype(np.uint64), values, plan.rules)
     except NotCanonical:
         raise _index_fault(indptr, raw, values, plan.rules) from None
-    return RowBlock(*rows, target=_target(batch, plan))
+    return RowBlock(*rows, _target(batch, plan), *_offset_and_weight(batch, plan))
 
 
 def _refuse(bad: NDArray[np.bool_], row_of: NDArray[np.int64], message: str) -> None:

@@ -116,6 +116,12 @@ def check_type(field: pa.Field, role: str, path: str, *, predicting: bool) -> No
         raise DataError(f"column '{name}' has a type that cannot be {role}", path=path)
 
 
+def check_attribute(field: pa.Field, role: str, path: str) -> None:
+    """Refuse an attribute column that does not hold numbers, by name."""
+    if not is_number(field.type):
+        raise DataError(f"the {role} column '{one_line(field.name)}' is not numeric", path=path)
+
+
 def as_float64(array: pa.Array) -> pa.Array:
     """Numbers or booleans as float64, nulls kept."""
     if pat.is_dictionary(array.type):

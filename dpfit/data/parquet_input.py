@@ -17,6 +17,7 @@ from dpfit.data.open import STDIN, open_binary
 from dpfit.data.options import ReadOptions
 from dpfit.data.parquet import ParquetPlan, open_parquet, read_parquet
 from dpfit.data.parquet_columns import (
+    check_attribute,
     check_type,
     is_number,
     is_text,
@@ -24,6 +25,7 @@ from dpfit.data.parquet_columns import (
     sparse_layout,
 )
 from dpfit.data.rows import RowBlock
+from dpfit.data.schema import SINGLE_ROLES
 from dpfit.data.spool import spooled
 from dpfit.data.table_columns import TableColumns
 from dpfit.errors import DataError, StorageError, reason_of
@@ -67,6 +69,7 @@ class ParquetInput:
         fields = _fields(file, path)
         names = [field.name for field in fields]
         label = self._columns.label_position(names, path)
+        attributes = self._columns.attributes(names, path)
         others = [field for i, field in enumerate(fields) if i != label and self._is_used(field)]
         if self._numbered and self._options.ignore_new_features:
             others = [field for field in others if pa.types.is_nested(field.type)]
@@ -76,6 +79,8 @@ class ParquetInput:
             self._refuse_columns(others, path)
         if self._sparse not in (None, layout is not None):
             raise DataError("this file and the first differ in their layout", path=path)
+        for column in attributes:
+            check_attribute(fields[column.position], column.role, path)
         self._sparse = layout is not None
         rules = self._options.index_rules
         if rules.base is None:
@@ -90,6 +95,7 @@ class ParquetInput:
             missing=self._options.missing,
             labels=self._options.labels,
             predicting=self._options.predicting,
+            attributes=attributes,
         )
 
     @property
@@ -111,8 +117,10 @@ class ParquetInput:
             )
 
     def _is_used(self, field: pa.Field) -> bool:
+        if field.name in self._options.attribute_columns.values():
+            return False
         role = self._options.columns.get(field.name)
-        return role is None or role.role not in ("ignore", "label")
+        return role is None or role.role not in ("ignore", *SINGLE_ROLES)
 
     def _wide(self, fields: list[pa.Field], names: list[str], path: str) -> FeatureMap:
         matched = self._columns.match(names, path)

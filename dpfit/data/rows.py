@@ -26,12 +26,19 @@ class RowBlock:
     target : float64 or object array, shape (n_rows,), or None
         Labels: floats, or ``str`` objects for a textual label column. None when the input has none
         (allowed in prediction only).
+    offset : float64 array, shape (n_rows,), or None
+        Finite number to be added to each record's score: the offset column, the natural logarithm
+        of the exposure column, or the sum of both. None when the input has neither.
+    weight : float64 array, shape (n_rows,), or None
+        Finite weight of each record, >= 0. None when the input has none, and in prediction.
     """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     values: NDArray[np.float64]
     target: NDArray[np.float64] | NDArray[np.object_] | None
+    offset: NDArray[np.float64] | None = None
+    weight: NDArray[np.float64] | None = None
 
     @property
     def n_rows(self) -> int:

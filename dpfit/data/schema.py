@@ -12,12 +12,16 @@
     age = { range = [0, 100] }      # clipped to the range, which is then mapped to [0, 1]
     job = { levels = ["clerk", "farmer"], other = true }
     city = { role = "hashed" }      # needs --hash-bits
+    months = { role = "exposure" }  # or weight, offset: attributes of the record, no features
 
 ``range`` brings numbers of different scales together. It is a map of each cell by itself: the low
 end becomes 0 and the number 0 does not stay 0. An empty cell that ``--missing zero`` lets pass
 counts as the number 0 and is mapped like any other. With ``other`` a level that is not declared
 becomes no feature (zero in all columns) instead of an error. Range, ``other`` and ``na`` are stored
 in the model, so prediction does the same.
+
+A record's weight is 0 or more and its exposure above 0. An empty cell of these columns is an error
+even with ``--missing zero``: no number stands for a weight or an offset that is not known.
 """
 
 from __future__ import annotations
@@ -29,9 +33,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dpfit.data.attributes import ATTRIBUTES
 from dpfit.errors import StorageError, UsageError, reason_of
 
-ROLES = ("numeric", "categorical", "hashed", "ignore", "label")
+SINGLE_ROLES = ("label", *ATTRIBUTES)  # of one column at most, which gives no feature
+ROLES = ("numeric", "categorical", "hashed", "ignore", *SINGLE_ROLES)
 
 
 def one_line(name: str) -> str:
@@ -46,7 +52,8 @@ class ColumnRole:
     Attributes
     ----------
     role : str
-        ``numeric``, ``categorical``, ``hashed``, ``ignore`` or ``label``.
+        ``numeric``, ``categorical``, ``hashed``, ``ignore``, ``label``, ``weight``, ``offset`` or
+        ``exposure``.
     levels : tuple of str, optional
         The declared levels of a categorical column, in feature order.
     other : bool
@@ -134,21 +141,25 @@ def parse_schema(document: Mapping[str, Any], path: str) -> Schema:
             raise UsageError(f"{path}: unknown key '{one_line(key)}'", hint=f"the keys are {known}")
         facts[key] = _checked(_CHECKS[key], value, path, key)
     schema = Schema(**facts)
-    _check_label_roles(schema, path)
+    _check_single_roles(schema, path)
     for name, column in schema.columns.items():
         if set(column.levels or ()) & set(schema.na):
             raise UsageError(f"{path}: a level of column '{one_line(name)}' also stands under 'na'")
     return schema
 
 
-def _check_label_roles(schema: Schema, path: str) -> None:
-    labels = {name for name, column in schema.columns.items() if column.role == "label"}
+def _check_single_roles(schema: Schema, path: str) -> None:
+    named: dict[str, set[str]] = {role: set() for role in SINGLE_ROLES}
+    for name, column in schema.columns.items():
+        if column.role in named:
+            named[column.role].add(name)
     if schema.label is not None:
-        labels.add(schema.label)
+        named["label"].add(schema.label)
         if schema.columns.get(schema.label, ColumnRole("label")).role != "label":
             raise UsageError(f"{path}: the label column has another role under 'columns'")
-    if len(labels) > 1:
-        raise UsageError(f"{path}: more than one column has the role 'label'")
+    for role, names in named.items():
+        if len(names) > 1:
+            raise UsageError(f"{path}: more than one column has the role '{role}'")
 
 
 class _Wrong(Exception):  # noqa: N818 - carries what was expected until the key is known

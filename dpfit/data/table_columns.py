@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dpfit.data.attributes import AttributeColumn
 from dpfit.data.features import FeatureMap
 from dpfit.data.options import ReadOptions
+from dpfit.data.schema import ColumnRole, one_line
 from dpfit.errors import DataError
 
 
@@ -21,11 +23,14 @@ class MatchedColumns:
         Place in the file of each column of the map.
     label : int, optional
         Place of the label column, if it is to be read.
+    attributes : tuple of AttributeColumn
+        Those to be read.
     """
 
     feature_map: FeatureMap
     positions: tuple[int, ...]
     label: int | None
+    attributes: tuple[AttributeColumn, ...]
 
 
 class TableColumns:
@@ -62,6 +67,20 @@ class TableColumns:
             )
         return list(names).index(str(self._label)) if present else None
 
+    def attributes(self, names: Sequence[str], path: str) -> tuple[AttributeColumn, ...]:
+        """The attribute columns to be read; one that is not there is an error that names it."""
+        required = self._options.required_attributes
+        for role, name in required.items():
+            if name not in names:
+                raise DataError(
+                    f"the {role} column '{one_line(name)}' is not among the columns",
+                    path=path,
+                    hint=self._one_name_hint(names),
+                )
+        return tuple(
+            AttributeColumn(role, name, list(names).index(name)) for role, name in required.items()
+        )
+
     def _label_hint(self, n_columns: int) -> str:
         if self._delimiter is None:
             way = "name it with --label"
@@ -94,9 +113,14 @@ class TableColumns:
             The columns are not those of the model or of the first file.
         """
         label = self.label_position(names, path)
-        others = [name for i, name in enumerate(names) if i != label]
+        beside = self._options.attribute_columns
+        others = [
+            name for i, name in enumerate(names) if i != label and name not in beside.values()
+        ]
         if self.feature_map is None:
-            roles, bits, na = self._options.columns, self._options.hash_bits, self._options.na
+            bits, na = self._options.hash_bits, self._options.na
+            roles = dict(self._options.columns)
+            roles.update((name, ColumnRole(role)) for role, name in beside.items())
             self.feature_map = FeatureMap.build(names, roles, self._label, bits, na)
         self.feature_map.check_names(
             others,
@@ -107,4 +131,4 @@ class TableColumns:
         place = {name: i for i, name in enumerate(names)}
         positions = tuple(place[column.name] for column in self.feature_map.columns)
         read = label if self._options.target_required else None
-        return MatchedColumns(self.feature_map, positions, read)
+        return MatchedColumns(self.feature_map, positions, read, self.attributes(names, path))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from dpfit.data.advice import Cause, advice, unknown_label
+from dpfit.data.attributes import AttributeColumn, offset_and_weight
 from dpfit.data.csv_records import Record, records
 from dpfit.data.features import FeatureColumn, FeatureMap, hashed_feature
 from dpfit.data.numbers import BadNumber, parse_number
@@ -14,6 +16,8 @@ from dpfit.data.rows import RowBlock
 from dpfit.data.schema import one_line
 from dpfit.data.text_blocks import TextBlock
 from dpfit.errors import DataError
+
+Column: TypeAlias = FeatureColumn | AttributeColumn
 
 _BLANKS = b" \t"
 
@@ -43,6 +47,8 @@ class TablePlan:
         Whether a header names the columns.
     predicting : bool
         Whether a model rules the columns.
+    attributes : tuple of AttributeColumn
+        Those to be read.
     """
 
     delimiter: bytes
@@ -55,6 +61,7 @@ class TablePlan:
     labels: tuple[float, ...] | tuple[str, ...] | None = None
     named: bool = True
     predicting: bool = False
+    attributes: tuple[AttributeColumn, ...] = ()
 
 
 class _Cell:
@@ -69,12 +76,12 @@ class _Cell:
         return DataError(f"{what} {message}", path=self.path, line=self.record.line, hint=hint)
 
     def fault_of(
-        self, column: FeatureColumn, position: int, message: str, cause: Cause | None = None
+        self, column: Column, position: int, message: str, cause: Cause | None = None
     ) -> DataError:
         hint = advice(cause, column.name, predicting=self.plan.predicting)
         return self.fault(self.name_of(column, position), message, hint)
 
-    def name_of(self, column: FeatureColumn, position: int) -> str:
+    def name_of(self, column: Column, position: int) -> str:
         field = f"field {position + 1}"
         return f"column '{one_line(column.name)}' ({field})" if self.plan.named else field
 
@@ -93,7 +100,7 @@ class _Cell:
 
     def number(self, column: FeatureColumn, position: int) -> float:
         text = self.number_text(position)
-        empty = not text or text.lower() in (b"nan", b"+nan", b"-nan")
+        empty = _is_empty(text)
         if empty and self.plan.missing == "zero":
             return 0.0
         try:
@@ -101,6 +108,10 @@ class _Cell:
         except BadNumber as bad:
             cause = Cause.MISSING if empty else Cause.TEXT if bad.is_text else None
             raise self.fault_of(column, position, str(bad), cause) from None
+
+
+def _is_empty(text: bytes) -> bool:
+    return not text or text.lower() in (b"nan", b"+nan", b"-nan")
 
 
 def parse_block(block: TextBlock, path: str, plan: TablePlan) -> RowBlock:
@@ -115,6 +126,7 @@ def parse_block(block: TextBlock, path: str, plan: TablePlan) -> RowBlock:
     indices: list[int] = []
     values: list[float] = []
     labels: list[float | str] = []
+    attributes: dict[str, list[float]] = {column.role: [] for column in plan.attributes}
     for record in records(block, path, plan.delimiter):
         cell = _Cell(plan, path, record)
         entries = _entries(cell)
@@ -123,6 +135,11 @@ def parse_block(block: TextBlock, path: str, plan: TablePlan) -> RowBlock:
         values.extend(entries[index] for index in sorted(entries))
         if plan.label is not None:
             labels.append(_label(cell, plan.label))
+        for column in plan.attributes:
+            attributes[column.role].append(_attribute(cell, column))
+    offset, weight = offset_and_weight(
+        {role: np.array(numbers, dtype=np.float64) for role, numbers in attributes.items()}
+    )
     target = np.empty(len(labels), dtype=object if plan.textual else np.float64)
     target[:] = labels
     return RowBlock(
@@ -130,6 +147,8 @@ def parse_block(block: TextBlock, path: str, plan: TablePlan) -> RowBlock:
         indices=np.array(indices, dtype=np.int32),
         values=np.array(values, dtype=np.float64),
         target=None if plan.label is None else target,
+        offset=offset,
+        weight=weight,
     )
 
 
@@ -153,6 +172,18 @@ def _any_label(cell: _Cell, position: int) -> float | str:
     except BadNumber as bad:
         hint = "for text labels see --labels" if bad.is_text and not cell.plan.predicting else None
         raise cell.fault("the label", str(bad), hint) from None
+
+
+def _attribute(cell: _Cell, column: AttributeColumn) -> float:
+    text = cell.number_text(column.position)
+    try:
+        number = parse_number(text)
+    except BadNumber as bad:
+        cause = Cause.ATTRIBUTE if _is_empty(text) else None
+        raise cell.fault_of(column, column.position, str(bad), cause) from None
+    if column.refused(np.array([number])).any():
+        raise cell.fault_of(column, column.position, column.bound)
+    return number
 
 
 def _entries(cell: _Cell) -> dict[int, float]:
