@@ -182,6 +182,56 @@ def test_columns_beyond_the_width(dpfit: Any) -> None:
     assert err.endswith("hint: --ignore-new-features\n")
 
 
+# --- weight, offset, exposure ---------------------------------------------------------------------
+
+
+WITH_MONTHS = "y,a,job,months\n" + "".join(f"{row},{i + 1}\n" for i, row in enumerate(ROWS.split()))
+
+
+@pytest.mark.parametrize(
+    ("option", "cell", "said", "hint"),
+    [
+        ("--weight", "-7", "is negative: a weight is 0 or more", None),
+        ("--offset", "1e400", "is too large for a float", None),
+        ("--offset", "", "is empty", "every record needs its own; --missing zero is for features"),
+        ("--exposure", "0", "is not positive: an exposure is above 0", None),
+        ("--exposure", "two", "is not a number", None),
+    ],
+)
+@pytest.mark.parametrize("by_role", [False, True])
+def test_cells_of_attributes(
+    dpfit: Any, option: str, cell: str, said: str, hint: str | None, by_role: bool
+) -> None:
+    """The place, the column and the rule, whatever named the column; --missing zero or not."""
+    role = f'[columns.months]\nrole = "{option[2:]}"\n' if by_role else ""
+    args = table(f"{WITH_MONTHS}no,1,x,{cell}\n", SCHEMA + role)
+    named = () if by_role else (option, "months")
+    for missing in ("error", "zero"):
+        err = told(fit(dpfit, *args, *named, "--missing", missing))
+        assert f"t.csv:62: column 'months' (field 4) {said}\n" in err
+        assert err.endswith(f"hint: {hint}\n") if hint else "hint" not in err
+    assert not Path("t.ledger.json").exists()
+
+
+def test_attribute_columns_by_name(dpfit: Any) -> None:
+    """One that is not there is named; no column has two meanings."""
+    args = table(WITH_MONTHS)
+    err = told(fit(dpfit, *args, "--exposure", "years"))
+    assert "t.csv: the exposure column 'years' is not among the columns" in err
+    err = told(fit(dpfit, *args, "--exposure", "months", "--weight", "months"), 2)
+    assert "column 'months' cannot be both the weight and the exposure" in err
+    err = told(fit(dpfit, *args, "--offset", "y"), 2)
+    assert "column 'y' cannot be both the label and the offset" in err
+
+
+@pytest.mark.parametrize("option", ["--weight", "--offset", "--exposure"])
+def test_attributes_of_a_libsvm_file(dpfit: Any, option: str) -> None:
+    """Refused before reading: it need not even be one."""
+    Path("tiny.svm").write_bytes(b"\0")
+    err = told(fit(dpfit, "tiny.svm", option, "w"), 2)
+    assert f"{option} names a column of a table; a LIBSVM file has no named columns" in err
+
+
 # --- schema keys that the model keeps ------------------------------------------------------------
 
 

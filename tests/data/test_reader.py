@@ -254,7 +254,8 @@ PLACES = {
     "libsvm": ["1 1:2\n{} 1:1\n", "1 1:2\n1 {}:1\n", "1 1:1\n1 1:{}\n", "1 1:1\n1 {}\n",
                "1 {0}:1 {0}:1\n", "1 1:1 qid:{}\n", "{}\n1 1:1\n"],
     "csv": ["y,a\n1,{}\n", "y,a\n{},1\n", "y,job\n1,{}\n", "y,a\n1,2,{}\n", '{0},{0}\n1,2\n',
-            'y,a\n1,"{}\n', 'y,a\n1,"2"{}\n', "{},b\n1,2\n", "y,{}\n\n"],
+            'y,a\n1,"{}\n', 'y,a\n1,"2"{}\n', "{},b\n1,2\n", "y,{}\n\n",
+            "y,a,exposure\n1,2,{}\n"],
 }  # fmt: skip
 
 
@@ -267,6 +268,8 @@ def test_no_error_tells_a_value(kind: str, text: str, secret: str, flag: bool) -
     label = None if kind == "libsvm" else "y"
     options = {"columns": columns, "label": label, "n_features": 9, "target_required": flag}
     options |= {"labels": (1.0, 2.0), "predicting": not flag}
+    if "exposure" in text:
+        options["exposure"] = "exposure"
     error = error_of(text.format(secret).encode(), format=kind, **options)
     said = f"{error or ''} {(error and error.hint) or ''}"
     assert "\n" not in said

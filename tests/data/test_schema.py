@@ -28,6 +28,12 @@ levels = [1, 2]
 other = true
 [columns.age]
 range = [0, 120]
+[columns.months]
+role = "exposure"
+[columns.w]
+role = "weight"
+[columns.o]
+role = "offset"
 """
 
 
@@ -53,6 +59,9 @@ def test_every_fact(tmp_path: Path) -> None:
             "city": ColumnRole("hashed"),
             "grade": ColumnRole("categorical", ("1", "2"), other=True),
             "age": ColumnRole(range=(0.0, 120.0)),
+            "months": ColumnRole("exposure"),
+            "w": ColumnRole("weight"),
+            "o": ColumnRole("offset"),
         },
     )
     assert schema_of(tmp_path, "") == Schema()
@@ -96,6 +105,8 @@ def test_every_fact(tmp_path: Path) -> None:
         ("[columns.job]\nother = 1\nlevels = ['a']", "columns.job.other"),
         ("[columns]\njob = 3", "columns.job"),
         ("[columns.job]\nrole = 'odd'", "columns.job.role"),
+        ("[columns.w]\nrole = 'weight'\nrange = [0, 1]", "columns.w.range"),
+        ("[columns.w]\nrole = 'offset'\nlevels = ['a']", "columns.w.levels"),
         ("[columns.job]\nkind = 'numeric'", "columns.job"),
         ("[columns.job]\nlevels = []", "columns.job.levels"),
         ("[columns.job]\nlevels = ['a', 'a']", "columns.job.levels"),
@@ -126,6 +137,16 @@ def test_two_labels_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError, match="label"):
             schema_of(tmp_path, text)
+
+
+@pytest.mark.parametrize("role", ["label", "weight", "offset", "exposure"])
+def test_two_columns_of_a_single_role_are_refused(tmp_path: Path, role: str) -> None:
+    """A record has one target, one weight, one offset and one exposure; the label is no weight."""
+    with pytest.raises(UsageError, match=f"more than one column has the role '{role}'"):
+        schema_of(tmp_path, f"[columns]\na = {{ role = '{role}' }}\nb = {{ role = '{role}' }}")
+    if role != "label":
+        with pytest.raises(UsageError, match="the label column has another role"):
+            schema_of(tmp_path, f"label = 'a'\n[columns.a]\nrole = '{role}'")
 
 
 def test_malformed_toml_is_usage_with_its_line(tmp_path: Path) -> None:
