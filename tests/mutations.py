@@ -238,6 +238,13 @@ FAULTS = [
         "tests/laws/test_accounting.py",
     ),
     Fault(
+        "Laplace charged by its l2 sensitivity as pure",
+        "privacy/accountant.py",
+        "epsilon = Fraction(event.l1_sensitivity.under(adjacency), event.scale)",
+        "epsilon = Fraction(math.isqrt(event.squared_sensitivity.under(adjacency)), event.scale)",
+        "tests/laws/test_accounting.py",
+    ),
+    Fault(
         "epsilon rounded toward the optimistic side",
         "privacy/conversion.py",
         "mu, target = max(mu, _FLOOR), math.log(delta) - MARGIN",

@@ -18,12 +18,13 @@ from dpfit.privacy.events import (
     BoundedRangeEvent,
     Event,
     GaussianEvent,
+    LaplaceEvent,
     NonPrivateEvent,
     PureEvent,
     ZcdpEvent,
 )
 
-_KINDS = (GaussianEvent, ZcdpEvent, PureEvent, BoundedRangeEvent, NonPrivateEvent)
+_KINDS = (GaussianEvent, LaplaceEvent, ZcdpEvent, PureEvent, BoundedRangeEvent, NonPrivateEvent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,10 +153,12 @@ def cost_of_one(event: Event, adjacency: Adjacency) -> Cost:
         raise TypeError(f"unknown kind of event: {type(event).__name__}")
     if isinstance(event, GaussianEvent):
         return _gaussian(event, adjacency)
+    if isinstance(event, LaplaceEvent):
+        return _laplace(event, adjacency)
     if isinstance(event, ZcdpEvent):
         return Cost(gaussian=None, rho=event.rho.under(adjacency), pure=None)
     if isinstance(event, PureEvent):
-        return _pure(event, adjacency)
+        return _pure(event.epsilon.under(adjacency))
     if isinstance(event, BoundedRangeEvent):
         return _bounded_range(event, adjacency)
     return INFINITE
@@ -166,9 +169,19 @@ def _gaussian(event: GaussianEvent, adjacency: Adjacency) -> Cost:
     return Cost(gaussian=squared_mu, rho=squared_mu / 2, pure=None)
 
 
-def _pure(event: PureEvent, adjacency: Adjacency) -> Cost:
+def _laplace(event: LaplaceEvent, adjacency: Adjacency) -> Cost:
+    # Pure as a whole; or each coordinate by Bun and Steinke (2016, proposition 1.4), added up.
+    epsilon = Fraction(event.l1_sensitivity.under(adjacency), event.scale)
+    rho = Fraction(event.squared_sensitivity.under(adjacency), 2 * event.scale**2)
+    return Cost(
+        gaussian=_squared_mu(2 * epsilon),
+        rho=min(rho, conversion.pure_rho(epsilon)),
+        pure=epsilon,
+    )
+
+
+def _pure(epsilon: Fraction) -> Cost:
     # The log-odds of any set of outputs move by at most 2 epsilon.
-    epsilon = event.epsilon.under(adjacency)
     return Cost(gaussian=_squared_mu(2 * epsilon), rho=conversion.pure_rho(epsilon), pure=epsilon)
 
 

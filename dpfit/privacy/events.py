@@ -71,14 +71,54 @@ class GaussianEvent(Event):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_positive_int("scale", self.scale)
-        for adjacency in Adjacency:
-            value = _pair("squared_sensitivity", self.squared_sensitivity).under(adjacency)
-            _check_positive_int(f"squared_sensitivity ({adjacency})", value)
+        _check_integers("squared_sensitivity", self.squared_sensitivity)
 
     def to_json(self) -> dict[str, JsonValue]:
-        pair = self.squared_sensitivity
         return super().to_json() | {
-            "squared_sensitivity": {str(adj): pair.under(adj) for adj in Adjacency},
+            "squared_sensitivity": _integers_to_json(self.squared_sensitivity),
+            "scale": self.scale,
+        }
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LaplaceEvent(Event):
+    """Release of an integer vector plus Laplace noise rounded to integers.
+
+    Every coordinate gets its own ``floor(scale X)``, X standard Laplace: post-processing of the
+    true Laplace mechanism (exactness.md section 5).
+
+    Attributes
+    ----------
+    l1_sensitivity : PerAdjacency[int]
+        Exact l1 sensitivity, in integer units, >= 1.
+    squared_sensitivity : PerAdjacency[int]
+        Exact squared l2 sensitivity, >= 1 and at most the square of the l1 sensitivity.
+    scale : int
+        Scale b of the noise in the same units, >= 1; its standard deviation is sqrt(2) b.
+    """
+
+    mechanism: ClassVar[str] = "laplace"
+    l1_sensitivity: PerAdjacency[int]
+    squared_sensitivity: PerAdjacency[int]
+    scale: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_positive_int("scale", self.scale)
+        _check_integers("l1_sensitivity", self.l1_sensitivity)
+        _check_integers("squared_sensitivity", self.squared_sensitivity)
+        for adjacency in Adjacency:
+            largest = self.l1_sensitivity.under(adjacency) ** 2
+            if self.squared_sensitivity.under(adjacency) > largest:
+                raise ValueError(
+                    f"squared_sensitivity ({adjacency}) must be at most l1_sensitivity squared"
+                )
+
+    def to_json(self) -> dict[str, JsonValue]:
+        return super().to_json() | {
+            "l1_sensitivity": _integers_to_json(self.l1_sensitivity),
+            "squared_sensitivity": _integers_to_json(self.squared_sensitivity),
             "scale": self.scale,
         }
 
@@ -108,7 +148,7 @@ class ZcdpEvent(Event):
 @final
 @dataclass(frozen=True, kw_only=True)
 class PureEvent(Event):
-    """A release known only to be epsilon-differentially private (Laplace noise, for instance).
+    """A release known only to be epsilon-differentially private.
 
     Attributes
     ----------
@@ -177,6 +217,8 @@ def event_from_json(value: object) -> Event:
     mechanism = fields.pop("mechanism", None)
     if mechanism == GaussianEvent.mechanism:
         return _read_gaussian(fields)
+    if mechanism == LaplaceEvent.mechanism:
+        return _read_laplace(fields)
     if mechanism == ZcdpEvent.mechanism:
         label, count, rho = _read_fractions(fields, "rho")
         return ZcdpEvent(label=label, count=count, rho=rho)
@@ -194,15 +236,30 @@ def event_from_json(value: object) -> Event:
 
 def _read_gaussian(fields: dict[object, object]) -> GaussianEvent:
     _check_keys(fields, {"label", "count", "squared_sensitivity", "scale"})
-    pair = _pair_fields(fields, "squared_sensitivity")
     return GaussianEvent(
         label=_text(fields, "label"),
         count=_integer(fields, "count"),
-        squared_sensitivity=PerAdjacency(
-            replace_one=_integer(pair, Adjacency.REPLACE_ONE.value),
-            add_remove=_integer(pair, Adjacency.ADD_REMOVE.value),
-        ),
+        squared_sensitivity=_integers(fields, "squared_sensitivity"),
         scale=_integer(fields, "scale"),
+    )
+
+
+def _read_laplace(fields: dict[object, object]) -> LaplaceEvent:
+    _check_keys(fields, {"label", "count", "l1_sensitivity", "squared_sensitivity", "scale"})
+    return LaplaceEvent(
+        label=_text(fields, "label"),
+        count=_integer(fields, "count"),
+        l1_sensitivity=_integers(fields, "l1_sensitivity"),
+        squared_sensitivity=_integers(fields, "squared_sensitivity"),
+        scale=_integer(fields, "scale"),
+    )
+
+
+def _integers(fields: dict[object, object], key: str) -> PerAdjacency[int]:
+    pair = _pair_fields(fields, key)
+    return PerAdjacency(
+        replace_one=_integer(pair, Adjacency.REPLACE_ONE.value),
+        add_remove=_integer(pair, Adjacency.ADD_REMOVE.value),
     )
 
 
@@ -279,6 +336,11 @@ def _check_positive_int(name: str, value: int) -> None:
         raise ValueError(f"{name} must be >= 1, not {value}")
 
 
+def _check_integers(name: str, pair: PerAdjacency[int]) -> None:
+    for adjacency in Adjacency:
+        _check_positive_int(f"{name} ({adjacency})", _pair(name, pair).under(adjacency))
+
+
 def _check_fractions(name: str, pair: PerAdjacency[Fraction]) -> None:
     for adjacency in Adjacency:
         value = _pair(name, pair).under(adjacency)
@@ -292,6 +354,10 @@ def _pair(name: str, pair: PerAdjacency[T]) -> PerAdjacency[T]:
     if not isinstance(pair, PerAdjacency):
         raise ValueError(f"{name} must give one number per adjacency, not {_kind(pair)}")
     return pair
+
+
+def _integers_to_json(pair: PerAdjacency[int]) -> dict[str, str | int]:
+    return {str(adjacency): pair.under(adjacency) for adjacency in Adjacency}
 
 
 def _fractions_to_json(pair: PerAdjacency[Fraction]) -> dict[str, str | int]:

@@ -22,6 +22,7 @@ from dpfit.privacy.events import (
     BoundedRangeEvent,
     Event,
     GaussianEvent,
+    LaplaceEvent,
     NonPrivateEvent,
     PureEvent,
     ZcdpEvent,
@@ -49,11 +50,28 @@ GAUSSIAN = st.builds(
     scale=st.integers(1, 2**60),
     **COMMON,
 )
+
+
+@st.composite
+def laplace(draw: st.DrawFn) -> LaplaceEvent:
+    largest = st.builds(
+        PerAdjacency, replace_one=st.integers(1, 2**60), add_remove=st.integers(1, 2**60)
+    )
+    l1 = draw(largest)
+    squared = PerAdjacency(
+        replace_one=draw(st.integers(1, l1.replace_one**2)),
+        add_remove=draw(st.integers(1, l1.add_remove**2)),
+    )
+    common = {name: draw(values) for name, values in COMMON.items()}
+    scale = draw(st.integers(1, 2**60))
+    return LaplaceEvent(l1_sensitivity=l1, squared_sensitivity=squared, scale=scale, **common)
+
+
 ZCDP = st.builds(ZcdpEvent, rho=pairs(SMALL), **COMMON)
 PURE = st.builds(PureEvent, epsilon=pairs(SMALL), **COMMON)
 BOUNDED = st.builds(BoundedRangeEvent, eta=pairs(SMALL), **COMMON)
 NON_PRIVATE = st.builds(NonPrivateEvent, **COMMON)
-ANY = st.one_of(GAUSSIAN, ZCDP, PURE, BOUNDED, NON_PRIVATE)
+ANY = st.one_of(GAUSSIAN, laplace(), ZCDP, PURE, BOUNDED, NON_PRIVATE)
 ADJACENCY = st.sampled_from(Adjacency)
 
 
@@ -73,6 +91,9 @@ def ints(value: int) -> PerAdjacency[int]:
 # Each kind of event as a function of a noise level.
 NOISY: dict[str, Callable[[int], Event]] = {
     "gaussian": lambda s: GaussianEvent(label="g", squared_sensitivity=ints(2), scale=s),
+    "laplace": lambda s: LaplaceEvent(
+        label="l", l1_sensitivity=ints(3), squared_sensitivity=ints(2), scale=s
+    ),
     "zcdp": lambda s: ZcdpEvent(label="z", rho=fractions(1, s)),
     "pure": lambda s: PureEvent(label="p", epsilon=fractions(3, s)),
     "bounded-range": lambda s: BoundedRangeEvent(label="b", eta=fractions(3, s)),
@@ -177,6 +198,34 @@ def test_replace_one_mu_is_exactly_twice_add_remove() -> None:
     replace, add = compose([event], REPLACE), compose([event], ADD)
     assert replace.gaussian == 4 * add.gaussian
     assert replace.mu() == 2 * add.mu()
+
+
+@pytest.mark.parametrize(("l1", "squared"), [(3, 9), (100, 100), (100, 2500)])
+@pytest.mark.parametrize("scale", [1, 2, 100, 10**5])
+def test_laplace_is_pure_in_l1_and_concentrated_in_l2(l1: int, squared: int, scale: int) -> None:
+    """Pure l1/b; as zCDP the least of that epsilon's and l2^2/(2 b^2)."""
+    event = LaplaceEvent(
+        label="l", l1_sensitivity=ints(l1), squared_sensitivity=ints(squared), scale=scale, count=5
+    )
+    epsilon = PerAdjacency(replace_one=Fraction(4 * l1, scale), add_remove=Fraction(l1, scale))
+    as_pure = PureEvent(label="p", epsilon=epsilon, count=5)
+    for adjacency in Adjacency:
+        cost, pure = compose([event], adjacency), compose([as_pure], adjacency)
+        by_l2 = Fraction(5 * ints(squared).under(adjacency), 2 * scale**2)
+        assert cost.pure == pure.pure == Fraction(5 * ints(l1).under(adjacency), scale)
+        assert cost.gaussian == pure.gaussian
+        assert pure.rho is not None
+        assert cost.rho == min(by_l2, pure.rho)
+
+
+def test_an_l2_sensitivity_above_the_l1_sensitivity_is_refused() -> None:
+    """No vector has one: the numbers were swapped, or the l1 sensitivity is too small."""
+    event = LaplaceEvent(label="l", l1_sensitivity=ints(1), squared_sensitivity=ints(1), scale=1)
+    fields = event.to_json()
+    for adjacency in Adjacency:
+        pair = {"replace-one": 16, "add-remove": 1} | {str(adjacency): 17}
+        with pytest.raises(ValueError, match="at most l1_sensitivity squared"):
+            event_from_json(fields | {"squared_sensitivity": pair})
 
 
 def test_pure_stays_pure_when_everything_is_pure() -> None:
@@ -375,6 +424,8 @@ def test_constructors_check_too(value: object) -> None:
     bad = PerAdjacency(replace_one=value, add_remove=value)
     with pytest.raises(ValueError, match="squared_sensitivity"):
         GaussianEvent(label="g", squared_sensitivity=bad, scale=1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="l1_sensitivity"):
+        LaplaceEvent(label="l", l1_sensitivity=bad, squared_sensitivity=ints(1), scale=1)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="rho"):
         ZcdpEvent(label="z", rho=bad)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="per adjacency"):
