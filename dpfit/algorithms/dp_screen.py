@@ -3,9 +3,7 @@
 Our own. Thresholding at every step (DP-IGHT) pays for the noise of all columns at every step; here
 noisy means of each column's positive and negative parts decide once what stays, rows are centred
 and brought back to length one, a heavy-ball descent on the residual-clipped loss runs densely on
-those columns, the largest coefficients are kept and fitted again. What the noise does to the score
-of a unit row is ``N = 2 E T / (n mu)``, with ``E`` the step times the clip; a rule fixes N, and E
-follows.
+those columns, the largest coefficients are kept and fitted again.
 """
 
 from __future__ import annotations
@@ -22,6 +20,13 @@ from numpy.typing import NDArray
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.hard_threshold import hard_threshold, largest_magnitude
+from dpfit.algorithms.heavy_ball import (
+    CONSTANT,
+    LONGEST_SQUARED_STEP,
+    MOMENTUM,
+    HeavyBall,
+    count_of_steps,
+)
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Centring, Curator, Point
 from dpfit.privacy.planned_release import PlannedRelease
@@ -30,17 +35,12 @@ from dpfit.privacy.quantity import Quantity
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
-_MOMENTUM: Final = 0.8
-_CONSTANT: Final = 0.1  # of the row norm: the free intercept column
 _KEEP: Final = 2.0  # noise standard deviations above zero that keep a column
 _CENTRE: Final = 4.0  # and those that make its mean worth taking off
 _TARGET_PART: Final = Fraction(1, 50)
 _REFIT_PART: Final = Fraction(1, 4)
 _REFIT_STEPS: Final = 20
 _SCREEN_FOR_DENSE: Final = 500  # the sparsity that a dense model's screen reckons with
-_LOGISTIC_STEP: Final = 1000.0  # largest E; longer steps diverge on dense centred data (measured)
-_NOISELESS_STEP: Final = 100.0  # E without noise, where N sets no length
-_SQUARED_STEP: Final = 16.0  # largest eta; heavy ball on unit rows is stable below 18
 _SQUARED_CLIP: Final = 0.2  # tau, of the target's range
 _SQUARED_NOISE: Final = 0.07  # N, of the target's range
 
@@ -112,7 +112,7 @@ class DpScreen:
             "residual_clip": self.residual_clip or clip,
             "score_noise": "1 + 0.5 u" if logistic else _SQUARED_NOISE,
             "u": "1 - 4 p (1 - p), p the released target mean" if logistic else None,
-            "momentum": _MOMENTUM,
+            "momentum": MOMENTUM,
             "budget_parts": {one.label: float(one.budget_part) for one in self.planned()},
         }
 
@@ -147,9 +147,10 @@ class DpScreen:
         centre /= max(1.0, float(np.linalg.norm(centre)))
         tuning = self._tune(curator.target_mean("target mean"))
         planned = {one.label: one for one in self.planned()}
-        centring = Centring(columns, centre, _CONSTANT)
+        ball = HeavyBall(self.loss, tuning.residual_clip, tuning.score_noise, self.rows_times_mu)
+        centring = Centring(columns, centre, CONSTANT)
         start = Point(np.zeros(len(columns)), 0.0, tuning.offset)
-        point = self._descend(curator, planned["descent"], centring, start, tuning, report_progress)
+        point = ball.descend(curator, planned["descent"], centring, start, report_progress)
         if self.sparsity is None:
             return _outcome(centring, point)
         if not self.refits:
@@ -157,13 +158,13 @@ class DpScreen:
             sparse = hard_threshold(point.coefficients, self.sparsity)
             return _outcome(centring, Point(sparse, point.intercept, point.offset))
         kept = largest_magnitude(point.coefficients, self.sparsity)
-        centring = Centring(columns[kept], centre[kept], _CONSTANT)
+        centring = Centring(columns[kept], centre[kept], CONSTANT)
         start = Point(point.coefficients[kept], point.intercept, tuning.offset)
 
         def after_descent(done: int) -> None:
             report_progress(self.iterations + done)
 
-        point = self._descend(curator, planned["refit"], centring, start, tuning, after_descent)
+        point = ball.descend(curator, planned["refit"], centring, start, after_descent)
         return _outcome(centring, point)
 
     def _screen(self, positive: Floats, negative: Floats, deviation: float) -> Integers:
@@ -187,36 +188,6 @@ class DpScreen:
         imbalance = 1.0 - 4.0 * p * (1.0 - p)
         clip = self.residual_clip or 0.1 + 0.2 * imbalance
         return Tuning(math.log(p / (1.0 - p)), clip, 1.0 + 0.5 * imbalance)
-
-    def _descend(
-        self,
-        curator: Curator,
-        planned: PlannedRelease,
-        centring: Centring,
-        point: Point,
-        tuning: Tuning,
-        report_progress: Callable[[int], None],
-    ) -> Point:
-        """Heavy-ball descent with one planned release on freshly centred rows."""
-        tau = tuning.residual_clip
-        longest = _LOGISTIC_STEP if self.loss == "logistic" else _SQUARED_STEP * tau
-        if self.loss == "logistic" and math.isinf(self.rows_times_mu):
-            longest = _NOISELESS_STEP
-        rows_times_mu = self.rows_times_mu * math.sqrt(planned.budget_part)
-        step = min(tuning.score_noise * rows_times_mu / (2 * planned.count), longest) / tau
-        curator.centre(centring)
-        theta, intercept = point.coefficients, point.intercept
-        velocity, drift = np.zeros_like(theta), 0.0
-        for done in range(planned.count):
-            report_progress(done)
-            here = Point(theta, intercept, point.offset)
-            gradient = curator.gradient(planned.label, here, clip=tau)
-            velocity = _MOMENTUM * velocity + gradient.coefficients
-            drift = _MOMENTUM * drift + gradient.intercept
-            theta = theta - step * (1.0 - _MOMENTUM) * velocity
-            intercept -= step * (1.0 - _MOMENTUM) * drift
-        report_progress(planned.count)
-        return Point(theta, intercept, point.offset)
 
 
 def _clear(means: Floats, deviation: float) -> Floats:
@@ -249,12 +220,9 @@ def default_rule(scale: PublicScale, sparsity: int | None) -> DpScreen:
     if scale.n_features > 4 * (sparsity or _SCREEN_FOR_DENSE):
         screen = Fraction(min(max(12.0 / math.sqrt(rows_times_mu), 0.1), 0.3))
     if scale.loss == "logistic":
-        steps = _ceil(rows_times_mu / 2000, 40, 200)
+        steps = count_of_steps(rows_times_mu / 2000, 40, 200)
     else:
         descent = rows_times_mu * math.sqrt(1 - screen - _TARGET_PART)
-        steps = _ceil(_SQUARED_NOISE * descent / (2 * _SQUARED_CLIP * _SQUARED_STEP), 40, 400)
+        noise_of_one = 2 * _SQUARED_CLIP * LONGEST_SQUARED_STEP
+        steps = count_of_steps(_SQUARED_NOISE * descent / noise_of_one, 40, 400)
     return DpScreen(sparsity, scale.loss, screen, steps, None, rows_times_mu)
-
-
-def _ceil(value: float, least: int, most: int) -> int:
-    return most if math.isinf(value) else min(max(math.ceil(value), least), most)

@@ -29,7 +29,9 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     algo: Annotated[
         str,
         typer.Option(
-            "--algo", metavar="NAME", help="dp-screen, dp-ight, dp-gd, dp-iht, dp-fw, or auto."
+            "--algo",
+            metavar="NAME",
+            help="dp-screen, dp-ight, dp-gd, dp-iht, dp-fw, two-stage, or auto.",
         ),
     ] = "auto"
     sparsity: Annotated[
@@ -55,6 +57,12 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     ] = None
     l1_radius: Annotated[
         float | None, typer.Option("--l1-radius", metavar="C", help="l1 ball of dp-fw.")
+    ] = None
+    selection: Annotated[
+        str | None,
+        typer.Option(
+            "--selection", metavar="NAME", help="Choice of columns in dp-iht: one-shot or peeling."
+        ),
     ] = None
     entry_clip: Annotated[
         float | None,

@@ -197,6 +197,7 @@ def _request(
         step_size=options.step_size,
         residual_clip=options.residual_clip,
         l1_radius=options.l1_radius,
+        selection=options.selection,
         entry_clip=options.entry_clip,
         row_norm=1.0 if row_norm is None else row_norm,
         row_map=RowMap.NORMALIZE if normalize else RowMap.CLIP,

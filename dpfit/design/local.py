@@ -163,6 +163,10 @@ class LocalDesign:
         """The same rows on some columns, without an intercept column."""
         return LocalDesign(self._by_column[:, columns], 0, self._threads)
 
+    def by_row(self) -> csr_array:
+        """The integers held by rows, without the intercept column; a copy."""
+        return self._by_column.tocsr()
+
     def column_sums(self, unit: int, integer_norm: int) -> Integers:
         """Sums of positive, then of negative parts of ``trunc(xq unit / K_int)``, shape (2 d,).
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from dpfit.algorithms import dp_fw, dp_gd, dp_ight, dp_iht, dp_screen
+from dpfit.algorithms import dp_fw, dp_gd, dp_ight, dp_iht, dp_screen, two_stage
 from dpfit.algorithms.base import Algorithm
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.design.grid import Grid, grid_bits
@@ -16,14 +16,15 @@ from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared
 from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.curator import Release
 from dpfit.privacy.events import Event, NonPrivateEvent
-from dpfit.privacy.gaussian_release import GaussianRelease, plan_release
+from dpfit.privacy.gaussian_release import plan_release
+from dpfit.privacy.laplace_release import plan_laplace
+from dpfit.privacy.peeling_release import plan_peeling
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.public_facts import PublicFacts
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.selection_release import SelectionRelease, plan_selection
-
-Release: TypeAlias = GaussianRelease | SelectionRelease
+from dpfit.privacy.selection_release import plan_selection
 
 FINEST_BITS: Final = 20  # of a row's integers; finer than any noise that a budget can buy
 
@@ -40,7 +41,7 @@ class FitPlan:
         As chosen or inferred.
     grid : Grid
         The record map.
-    releases : sequence of GaussianRelease or SelectionRelease
+    releases : sequence of releases
         The mechanisms.
     events : sequence of Event
         The charge.
@@ -70,6 +71,7 @@ _RULES: Final[dict[str, Callable[..., Any]]] = {
     "dp-gd": dp_gd.default_rule,
     "dp-iht": dp_iht.default_rule,
     "dp-fw": _frank_wolfe,
+    "two-stage": two_stage.default_rule,
 }
 
 
@@ -139,9 +141,10 @@ def _algorithm(request: FitRequest, facts: PublicFacts, loss: Loss) -> Algorithm
 
 def _releases(algorithm: Algorithm, request: FitRequest, grid: Grid, bits: int) -> list[Release]:
     """Each planned release as a mechanism. Selections compose as zCDP, so parts are then of rho."""
+    selections = (Quantity.SELECTION, Quantity.VOTES)
     planned = algorithm.planned()
     budget = request.budget
-    if any(release.quantity is Quantity.SELECTION for release in planned):
+    if any(release.quantity in selections for release in planned):
         rho = None if budget is None else budget.total_rho
         squared_mu = None if rho is None else 2 * rho
     else:
@@ -157,7 +160,10 @@ def _release(
     adjacency: Adjacency,
 ) -> Release:
     part = None if squared_mu is None else squared_mu * planned.budget_part
-    if planned.quantity is Quantity.SELECTION:
-        rho = None if part is None else part / 2
-        return plan_selection(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
+    rho = None if part is None else part / 2
+    if planned.quantity in (Quantity.SELECTION, Quantity.VOTES):
+        plan = plan_peeling if planned.laplace else plan_selection
+        return plan(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
+    if planned.laplace:
+        return plan_laplace(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
     return plan_release(planned, grid, unit_bits=unit_bits, squared_mu=part, adjacency=adjacency)

@@ -27,12 +27,15 @@ class Traits:
         Whether fitting without an intercept is possible.
     by_entry : bool
         Whether its noise grows with the largest entry of a row.
+    selects : bool
+        Whether it chooses columns under noise that no budget in mu can pay.
     """
 
     settings: tuple[str, ...]
     sparsity: bool | None
     intercept: bool = True
     by_entry: bool = False
+    selects: bool = False
 
 
 _DESCENT: Final = ("iterations", "step_size", "residual_clip")
@@ -40,11 +43,17 @@ ALGORITHMS: Final = {
     "dp-ight": Traits(_DESCENT, sparsity=True),
     "dp-screen": Traits(("iterations", "residual_clip"), sparsity=False, intercept=False),
     "dp-gd": Traits(_DESCENT, sparsity=False),
-    "dp-iht": Traits(_DESCENT, sparsity=True, by_entry=True),
-    "dp-fw": Traits(("iterations", "l1_radius", "residual_clip"), sparsity=None, by_entry=True),
+    "dp-iht": Traits((*_DESCENT, "selection"), sparsity=True, by_entry=True, selects=True),
+    "dp-fw": Traits(
+        ("iterations", "l1_radius", "residual_clip"), sparsity=None, by_entry=True, selects=True
+    ),
+    "two-stage": Traits(
+        ("iterations", "residual_clip"), sparsity=True, intercept=False, selects=True
+    ),
 }
 AUTO: Final = "auto"
-_SETTINGS: Final = ("iterations", "step_size", "residual_clip", "l1_radius")
+_SETTINGS: Final = ("iterations", "step_size", "residual_clip", "l1_radius", "selection")
+SELECTIONS: Final = ("one-shot", "peeling")
 LOSSES: Final = ("logistic", "squared")
 
 _DEFAULT_ENTRY: Final = 0.2  # best of 0.05 to 0.4 on text with unit rows
@@ -71,6 +80,8 @@ class FitRequest:
         Settings of the algorithm.
     l1_radius : float or None
         C of ``dp-fw``.
+    selection : str or None
+        How ``dp-iht`` chooses columns.
     entry_clip : float or None
         Bound on a single entry, as a share of the row norm.
     row_norm : float
@@ -107,6 +118,7 @@ class FitRequest:
     step_size: float | None = None
     residual_clip: float | None = None
     l1_radius: float | None = None
+    selection: str | None = None
     entry_clip: float | None = None
     row_norm: float = 1.0
     row_map: RowMap = RowMap.NORMALIZE
@@ -131,6 +143,8 @@ class FitRequest:
         _positive("--step-size", self.step_size)
         _positive("--residual-clip", self.residual_clip)
         _positive("--l1-radius", self.l1_radius)
+        if self.selection is not None:
+            _one_of("--selection", self.selection, SELECTIONS)
         _positive("--entry-clip", self.entry_clip)
         if self.entry_clip is not None and self.entry_clip > 1.0:
             raise UsageError("--entry-clip is a share of the row norm and at most 1")
@@ -150,12 +164,12 @@ class FitRequest:
             _at_least_one("--sparsity", self.sparsity)
         elif traits.sparsity:
             raise UsageError(f"--algo {self.algorithm} needs --sparsity, the coefficients to keep")
-        if traits.by_entry and self.budget is not None:
+        if traits.selects and self.budget is not None:
             _ = self.budget.total_rho  # selections need a budget in rho; one in mu is refused here
         if not self.intercept and not traits.intercept:
             raise UsageError(f"--algo {self.algorithm} has no fit without an intercept")
 
-    def asked_settings(self) -> dict[str, int | float]:
+    def asked_settings(self) -> dict[str, int | float | str]:
         """The settings of the algorithm that the user gave."""
         given = {name: getattr(self, name) for name in _SETTINGS}
         return {name: value for name, value in given.items() if value is not None}

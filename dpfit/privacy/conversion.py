@@ -323,6 +323,18 @@ def pure_rho(epsilon: Fraction) -> Fraction:
     return epsilon * min(slope, epsilon / 2)
 
 
+def pure_epsilon(rho: Fraction) -> float:
+    """Return the largest epsilon with ``pure_rho(epsilon) <= rho``, rounded down; rho > 0."""
+    target = float(rho)
+
+    def excess(epsilon: float) -> float:
+        return epsilon * min(math.tanh(epsilon / 2.0), epsilon / 2.0) - target
+
+    lower = math.sqrt(2.0 * target) * (1.0 - MARGIN)  # epsilon^2/2 costs no less than tanh
+    root = certified_root(excess, _double_until(excess, lower), lower)
+    return root * (1.0 - MARGIN)
+
+
 def zcdp_delta(rho: float, epsilon: float) -> float:
     """Return delta(epsilon) of ``rho``-zero-concentrated differential privacy, rounded up.
 

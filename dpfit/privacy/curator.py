@@ -19,14 +19,20 @@ from dpfit.design.grid import Grid
 from dpfit.design.local import IntegerPoint
 from dpfit.design.unit_view import UnitView
 from dpfit.losses.base import Loss
+from dpfit.privacy.block_votes import block_votes
 from dpfit.privacy.gaussian_release import GaussianRelease
+from dpfit.privacy.laplace_release import LaplaceRelease
 from dpfit.privacy.mechanisms.noise import Noise
+from dpfit.privacy.mechanisms.peeling import peel
+from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.records import PrivateRecords
 from dpfit.privacy.selection_release import SelectionRelease
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
+
+Release: TypeAlias = GaussianRelease | LaplaceRelease | SelectionRelease | PeelingRelease
 
 _LONGEST_CENTRE: Final = 2.0  # in row norms: squares of integers stay below 2^53 with room
 _SATURATED: Final = 2.0**61  # of a public point in the units of the sums
@@ -84,7 +90,7 @@ class Curator:
         The public record map of the design.
     n_rows : int
         The public number of records, which divides the sums.
-    releases : iterable of GaussianRelease or SelectionRelease
+    releases : iterable of releases
         What was charged, by label.
     noise : Noise
         Exact noise under a key that was made after the charge was on disk.
@@ -97,7 +103,7 @@ class Curator:
         loss: Loss,
         grid: Grid,
         n_rows: int,
-        releases: Iterable[GaussianRelease | SelectionRelease],
+        releases: Iterable[Release],
         noise: Noise,
     ) -> None:
         self._design = records.design
@@ -214,11 +220,38 @@ class Curator:
         int64 array, shape (k,)
             Sorted columns, k as charged.
         """
-        release = self._take_selection(label)
+        release = self._take_selection(label, Quantity.SELECTION)
         sums = self._gradient_sums(point, clip, release.unit)[:-1]
         scaled = point.coefficients / (step_size * self._length(clip, release.unit))
         public = np.rint(np.clip(np.nan_to_num(scaled), -_SATURATED, _SATURATED)).astype(np.int64)
         scores = np.abs(public - sums)
+        if isinstance(release, PeelingRelease):
+            return peel(scores, release.chosen, lambda: self._fresh_laplace(release, len(scores)))
+        return self._noise.choose(scores, release.chosen, release.scale_bits, self._next_step())
+
+    def columns_by_vote(self, label: str) -> Integers:
+        """Columns that most blocks of rows vote for, noisily; one of the charged selections.
+
+        The public row positions fall into ``floor(sqrt(n))`` interleaved blocks, so that a sorted
+        file does no harm, and each block votes by its own rows (Kifer, Smith and Thakurta, 2012).
+        One record changes one block's votes. Records keep their positions under both neighbouring
+        relations: add-remove zeroes a record out, it does not close the gap.
+
+        Returns
+        -------
+        int64 array, shape (k,)
+            Sorted columns, k as charged.
+        """
+        release = self._take_selection(label, Quantity.VOTES)
+        votes = block_votes(
+            self._design,
+            self._target,
+            self._loss,
+            sparsity=release.chosen,
+            n_blocks=math.isqrt(self._n_rows),
+            integer_norm=self._grid.integer_norm,
+        )
+        scores = votes * release.unit
         return self._noise.choose(scores, release.chosen, release.scale_bits, self._next_step())
 
     def steepest_vertex(self, label: str, point: Point, *, clip: float) -> tuple[int, int]:
@@ -229,7 +262,9 @@ class Curator:
         tuple of int
             Column, the intercept's being ``n_features``, and the sign of the move.
         """
-        release = self._take_selection(label)
+        release = self._take_selection(label, Quantity.SELECTION)
+        if isinstance(release, PeelingRelease):
+            raise RuntimeError("a signed vertex was asked that was not charged")
         sums = self._gradient_sums(point, clip, release.unit)
         best = self._noise.choose_signed(sums, release.scale_bits, self._next_step())
         return (best, -1) if best < len(sums) else (best - len(sums), 1)
@@ -243,29 +278,35 @@ class Curator:
         length = self._grid.unit if self._view is None else 1.0 / self._grid.integer_norm
         return length * clip / unit / self._n_rows
 
-    def _take(self, label: str, quantity: Quantity) -> GaussianRelease:
+    def _take(self, label: str, quantity: Quantity) -> GaussianRelease | LaplaceRelease:
         """Use up one charged release of the right kind."""
         release = self._releases[label]
         if release.quantity is not quantity or self._left[label] < 1:
             raise RuntimeError(f"a release of {quantity} was asked that was not charged")
-        assert isinstance(release, GaussianRelease)
+        assert isinstance(release, GaussianRelease | LaplaceRelease)
         self._left[label] -= 1
         return release
 
-    def _take_selection(self, label: str) -> SelectionRelease:
+    def _take_selection(self, label: str, quantity: Quantity) -> SelectionRelease | PeelingRelease:
         """Use up one charged selection.
 
         Its scores are compared, not noised, so they must not wrap around as sums may; the records
         were checked for that before the charge.
         """
         release = self._releases[label]
-        if not isinstance(release, SelectionRelease) or self._left[label] < 1:
-            raise RuntimeError("a selection was asked that was not charged")
+        if release.quantity is not quantity or self._left[label] < 1:
+            raise RuntimeError(f"a {quantity} was asked that was not charged")
+        assert isinstance(release, SelectionRelease | PeelingRelease)
         self._left[label] -= 1
         return release
 
-    def _noisy(self, release: GaussianRelease, sums: Integers) -> Integers:
+    def _noisy(self, release: GaussianRelease | LaplaceRelease, sums: Integers) -> Integers:
+        if isinstance(release, LaplaceRelease):
+            return sums + self._fresh_laplace(release, len(sums))
         return sums + self._noise.integers(release.scale_bits, len(sums), self._next_step())
+
+    def _fresh_laplace(self, release: LaplaceRelease | PeelingRelease, size: int) -> Integers:
+        return self._noise.laplace(release.scale_bits, size, self._next_step())
 
     def _next_step(self) -> int:
         """A step number that no other noise of this run has: the same one would cancel it."""

@@ -47,7 +47,7 @@ def squared_factor(quantity: Quantity, grid: Grid, chosen: int) -> PerAdjacency[
             return PerAdjacency(replace_one=2, add_remove=1)
         case Quantity.TARGET_SUM:
             return PerAdjacency(replace_one=1, add_remove=1)
-        case Quantity.SELECTION:
+        case Quantity.SELECTION | Quantity.VOTES:
             raise ValueError("a selection has no Gaussian sensitivity")
 
 

@@ -24,6 +24,8 @@ class PlannedRelease:
         Of the whole: of mu^2 when everything is Gaussian, of rho when something is selected.
     chosen : int
         Columns of a selection or a partial gradient.
+    laplace : bool
+        Whether the noise is Laplace's: a selection by peeling, or a partial gradient.
     """
 
     label: str
@@ -31,3 +33,4 @@ class PlannedRelease:
     count: int
     budget_part: Fraction
     chosen: int = 0
+    laplace: bool = False

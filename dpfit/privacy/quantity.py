@@ -14,3 +14,4 @@ class Quantity(StrEnum):
     COLUMN_SUMS = "column sums of positive and negative parts"
     TARGET_SUM = "sum of the target"
     SELECTION = "selection of columns by gradient"
+    VOTES = "selection of columns by votes of row blocks"

@@ -19,6 +19,7 @@ from dpfit.design.grid import Grid
 from dpfit.design.local import DesignBuilder, LocalDesign
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.selection_release import SelectionRelease
 
@@ -86,10 +87,10 @@ class PrivateRecords:
         Under replace-one the number of records is the declared one, and grids leave room for it.
         """
         for release in releases:
-            if (
-                isinstance(release, SelectionRelease)
-                and self.design.n_rows * release.entry_bound * release.unit >= 2**62
-            ):
+            if not isinstance(release, SelectionRelease | PeelingRelease):
+                continue
+            largest = self.design.n_rows * release.sensitivity.add_remove * release.unit
+            if largest >= 2**62:
                 raise DataError(
                     "holds far more records than declared",
                     path=source,

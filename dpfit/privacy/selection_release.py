@@ -17,22 +17,39 @@ from dpfit.privacy.quantity import Quantity
 _SCALE_BITS: Final = range(0, 61)
 
 
+def score_sensitivity(quantity: Quantity, grid: Grid) -> PerAdjacency[int]:
+    """How far a neighbour moves a score, per unit of the release.
+
+    One record's share of a gradient sum has entries of at most ``K_inf unit``: a score moves by
+    twice that when the record is replaced and once when it is zeroed. It is in one block of rows
+    alone, which votes for a column once or not at all: a count moves by at most 1 either way.
+    """
+    match quantity:
+        case Quantity.SELECTION:
+            entry = grid.largest_entry
+            return PerAdjacency(replace_one=2 * entry, add_remove=entry)
+        case Quantity.VOTES:
+            return PerAdjacency(replace_one=1, add_remove=1)
+    raise ValueError(f"{quantity} is no selection")
+
+
 @dataclass(frozen=True)
 class SelectionRelease:
     """``count`` selections of the ``chosen`` largest of integer scores + Gumbel(2^b).
 
-    One record's share of a gradient sum has entries of at most ``entry_bound unit``, so a score
-    moves by at most twice that when a record is replaced and once when it is zeroed. Each of the
-    ``chosen`` rounds has a log-probability range of ``2 D_inf / 2^b`` (methods, section 0 D).
+    Each of the ``chosen`` rounds has a log-probability range of ``2 D_inf / 2^b``, with
+    ``D_inf = sensitivity unit`` (methods, section 0 D).
 
     Attributes
     ----------
     label : str
         What is chosen, as the ledger calls it.
-    entry_bound : int
-        The largest integer entry of a record, the intercept column's included.
+    quantity : Quantity
+        The only question that this release answers.
+    sensitivity : PerAdjacency of int
+        The most that a neighbour moves a score, in units of ``unit``.
     unit : int
-        R_int, the bound on a record's multiplier.
+        What scores are scaled by: R_int of a gradient, the weight of a vote.
     scale_bits : int
         b: the Gumbel scale is 2^b in score units.
     chosen : int
@@ -42,25 +59,27 @@ class SelectionRelease:
     """
 
     label: str
-    entry_bound: int
+    quantity: Quantity
+    sensitivity: PerAdjacency[int]
     unit: int
     scale_bits: int
     chosen: int
     count: int
 
-    quantity = Quantity.SELECTION
-
     @property
     def noise_multiplier(self) -> float:
-        """Gumbel scale over the largest entry that one record can have."""
-        return math.ldexp(1.0, self.scale_bits) / (self.entry_bound * self.unit)
+        """Gumbel scale over the most that one record can add to a score."""
+        return math.ldexp(1.0, self.scale_bits) / (self.sensitivity.add_remove * self.unit)
 
     def event(self) -> BoundedRangeEvent:
         """The charge of all rounds of all selections."""
-        zero_out = Fraction(2 * self.entry_bound * self.unit, 1 << self.scale_bits)
+        range_of_one = Fraction(2 * self.unit, 1 << self.scale_bits)
         return BoundedRangeEvent(
             label=self.label,
-            eta=PerAdjacency(replace_one=2 * zero_out, add_remove=zero_out),
+            eta=PerAdjacency(
+                replace_one=self.sensitivity.replace_one * range_of_one,
+                add_remove=self.sensitivity.add_remove * range_of_one,
+            ),
             count=self.chosen * self.count,
         )
 
@@ -75,13 +94,13 @@ def plan_selection(
 ) -> SelectionRelease:
     """The finest unit for which all rounds together are at most ``rho``-zCDP.
 
-    A round of range eta costs ``eta^2 / 8``, so ``unit = isqrt(8 rho 4^b / (k T (2 f K_inf)^2))``
-    with f = 2 for replace-one and 1 for add-remove.
+    A round of range eta costs ``eta^2 / 8``, so ``unit = isqrt(2 rho 4^b / (k T D^2))`` with D the
+    sensitivity in units.
 
     Parameters
     ----------
     planned : PlannedRelease
-        k and T.
+        What is chosen by, k and T.
     grid : Grid
         Gives K_inf.
     unit_bits : int
@@ -96,11 +115,19 @@ def plan_selection(
     PrivacyError
         The budget leaves no number grid.
     """
-    entry = grid.largest_entry
+    sensitivity = score_sensitivity(planned.quantity, grid)
     if rho is None:
         unit, scale_bits = 1 << unit_bits, 0
     else:
-        factor = 2 if adjacency is Adjacency.REPLACE_ONE else 1
-        share = 8 * rho / (planned.chosen * planned.count * (2 * factor * entry) ** 2)
+        rounds = planned.chosen * planned.count
+        share = 2 * rho / (rounds * sensitivity.under(adjacency) ** 2)
         unit, scale_bits = finest_unit(share, unit_bits, _SCALE_BITS)
-    return SelectionRelease(planned.label, entry, unit, scale_bits, planned.chosen, planned.count)
+    return SelectionRelease(
+        planned.label,
+        planned.quantity,
+        sensitivity,
+        unit,
+        scale_bits,
+        planned.chosen,
+        planned.count,
+    )

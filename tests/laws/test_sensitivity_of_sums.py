@@ -20,7 +20,7 @@ from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.records import PrivateRecords
-from dpfit.privacy.selection_release import SelectionRelease
+from dpfit.privacy.selection_release import SelectionRelease, score_sensitivity
 
 D = 4
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
@@ -172,7 +172,8 @@ def test_a_record_moves_every_score_of_a_selection_within_the_charge(
 ) -> None:
     """No score moves by more than D_inf: eta 2^b / 2, replaced or left out."""
     grid = replace(GRID, entry_clip=entry_clip)
-    release = SelectionRelease("it", grid.largest_entry, UNIT, 40, 1, 1)
+    sensitivity = score_sensitivity(Quantity.SELECTION, grid)
+    release = SelectionRelease("it", Quantity.SELECTION, sensitivity, UNIT, 40, 1, 1)
     point = Point(np.array([5.0, -3.0, 100.0, 1.0]), 2.0)
 
     def scores(records: list) -> list[int]:

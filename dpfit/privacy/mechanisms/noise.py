@@ -12,6 +12,7 @@ from dpfit.privacy.random_bits import BitSource, RunKey
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dpfit.privacy.mechanisms.laplace import LaplaceNoise
     from dpfit.privacy.mechanisms.top_k import GumbelTopK
     from dpfit.privacy.random_bits import RandomWords
 
@@ -21,6 +22,10 @@ class Noise(Protocol):
 
     def integers(self, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
         """``floor(2^scale_bits N)``, N standard normal, ``size`` times."""
+        ...
+
+    def laplace(self, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
+        """``floor(2^scale_bits X)``, X standard Laplace, ``size`` times."""
         ...
 
     def choose(
@@ -46,10 +51,18 @@ class ExactNoise:
     def __init__(self, bits: RandomWords) -> None:
         self._bits = bits
         self._gaussian = GaussianNoise(bits)
+        self._laplace: LaplaceNoise | None = None
         self._top_k: GumbelTopK | None = None
 
     def integers(self, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
         return self._gaussian.integers(scale_bits, size, step)
+
+    def laplace(self, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
+        if self._laplace is None:
+            from dpfit.privacy.mechanisms.laplace import LaplaceNoise
+
+            self._laplace = LaplaceNoise(self._bits)
+        return self._laplace.integers(scale_bits, size, step)
 
     def choose(
         self, scores: NDArray[np.int64], k: int, scale_bits: int, step: int
@@ -71,6 +84,9 @@ class NoNoise:
     """The noise of a non-private run: none; of equal scores the first index wins."""
 
     def integers(self, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
+        return np.zeros(size, np.int64)
+
+    def laplace(self, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
         return np.zeros(size, np.int64)
 
     def choose(
