@@ -25,6 +25,8 @@ class PublicScale:
         The whole budget as mu^2; None in a run without privacy.
     adjacency : Adjacency
         The relation under which the budget is meant.
+    count_unit : float
+        One count, over the top of the public range of counts; for the Poisson loss.
     """
 
     n_rows: int
@@ -33,6 +35,28 @@ class PublicScale:
     row_norm: float
     squared_mu: Fraction | None
     adjacency: Adjacency
+    count_unit: float = 1.0
+
+    @property
+    def classifies(self) -> bool:
+        """Whether the target is a class."""
+        return self.loss in ("logistic", "multinomial")
+
+    @property
+    def value_clip(self) -> float:
+        """tau for a target that is a value, of its range.
+
+        Counts: a clip below one count would scale the rates of rare events down.
+        """
+        return max(self.count_unit, 0.1) if self.loss == "poisson" else 0.2
+
+    def curvature(self, tau: float) -> float:
+        """Bound on the curvature of a value's loss on unit rows, where no residual is clipped.
+
+        1 for the identity link. The curvature of a rate is the rate itself, which is within tau of
+        the count; most counts are within tau of zero.
+        """
+        return 2.0 * tau if self.loss == "poisson" else 1.0
 
     @property
     def rows_times_mu(self) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
+from dpfit.algorithms.mean_rate import MEAN_RATE, log_mean_rate
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Curator, Point
 from dpfit.privacy.planned_release import PlannedRelease
@@ -33,11 +34,14 @@ class DpFw:
         C, the l1 norm of the ball.
     residual_clip : float
         tau, the bound on ``|l'|``.
+    from_mean_rate : bool
+        Whether scores start at the logarithm of the released mean rate.
     """
 
     iterations: int
     l1_radius: float
     residual_clip: float
+    from_mean_rate: bool = False
 
     name = "dp-fw"
 
@@ -46,26 +50,29 @@ class DpFw:
         return self.iterations
 
     def settings(self) -> Mapping[str, Setting]:
-        """All settings, as JSON values."""
-        return asdict(self)
+        """All settings, as JSON values; what is off is left out."""
+        return {name: value for name, value in asdict(self).items() if value is not False}
 
     def planned(self) -> list[PlannedRelease]:
-        """All of the budget chooses vertices."""
-        return [PlannedRelease("vertex", Quantity.SELECTION, self.iterations, Fraction(1), 1)]
+        """All of the budget chooses vertices, but for what the start takes."""
+        start = [MEAN_RATE] if self.from_mean_rate else []
+        left = 1 - sum((one.budget_part for one in start), Fraction(0))
+        return [*start, PlannedRelease("vertex", Quantity.SELECTION, self.iterations, left, 1)]
 
     def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
         """``theta = (1 - m) theta + m C s e_j`` with ``m = 2 / (t + 2)``; a vertex a step."""
+        offset = log_mean_rate(curator) if self.from_mean_rate else 0.0
         theta = np.zeros(curator.n_features + 1)  # the intercept's column is a vertex too
         for done in range(self.iterations):
             report_progress(done)
-            point = Point(theta[:-1], float(theta[-1]))
+            point = Point(theta[:-1], float(theta[-1]), offset)
             column, sign = curator.steepest_vertex("vertex", point, clip=self.residual_clip)
             weight = 2.0 / (done + 2.0)
             theta *= 1.0 - weight
             theta[column] += sign * weight * self.l1_radius
         report_progress(self.iterations)
         support = np.flatnonzero(theta[:-1])
-        return Outcome(support, theta[support], float(theta[-1]))
+        return Outcome(support, theta[support], float(theta[-1]), offset)
 
 
 def default_rule(scale: PublicScale) -> DpFw:
@@ -77,5 +84,9 @@ def default_rule(scale: PublicScale) -> DpFw:
         Public size of the problem.
     """
     steps = int(np.clip(np.rint(scale.rows_times_mu / 50), 10, 200))
-    radius = 1.0 if scale.loss == "squared" else 100.0
-    return DpFw(steps, radius / scale.row_norm, 0.2 if scale.loss == "squared" else 0.25)
+    counts = scale.loss == "poisson"
+    if scale.classifies:
+        radius, tau = 100.0, 0.25
+    else:
+        radius, tau = 10.0 if counts else 1.0, scale.value_clip
+    return DpFw(steps, radius / scale.row_norm, tau, from_mean_rate=counts)

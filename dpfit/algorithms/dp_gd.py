@@ -15,12 +15,12 @@ from typing import Final
 import numpy as np
 
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.hard_threshold import largest_magnitude
+from dpfit.algorithms.hard_threshold import hard_threshold, support_of
 from dpfit.algorithms.noisy_descent import DescentSettings, noisy_descent
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Curator
 
-_CONTRACTION: Final = 1.8  # eta for the squared loss, whose curvature on unit rows is at most 1.01
+_CONTRACTION: Final = 1.8  # eta times the curvature on unit rows, which is at most 1.01 (squared)
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,21 @@ class DpGd(DescentSettings):
             project=lambda coefficients: coefficients,
             report_progress=report_progress,
         )
-        kept = np.arange(len(point.coefficients))
-        if self.sparsity is not None:
-            kept = largest_magnitude(point.coefficients, self.sparsity)
-        return Outcome(kept, point.coefficients[kept], point.intercept)
+        theta = point.coefficients
+        if self.sparsity is None:
+            return Outcome(np.arange(len(theta)), theta, point.intercept, point.offset)
+        theta = hard_threshold(theta, self.sparsity, joint=self.joint_rows)
+        kept = support_of(theta)
+        return Outcome(kept, theta[kept], point.intercept, point.offset)
 
 
 def default_rule(scale: PublicScale, sparsity: int | None) -> DpGd:
     """Settings from public quantities.
 
     The noise that a model puts on the score of a unit row is ``N = 2 E T / (n mu)`` with
-    ``E = eta tau``. Logistic: N at most 1, ``E`` at most 30 (longer steps diverge on one-hot rows);
-    squared: N is 4 % of the target's range and ``eta`` below the contraction bound.
+    ``E = eta tau``. Classes: N at most 1, ``E`` at most 30 (longer steps diverge on one-hot rows);
+    values: N is 4 % of the target's range and ``eta`` below the contraction bound; counts: N is
+    0.1 on the logarithm of the rate.
 
     Parameters
     ----------
@@ -58,12 +61,15 @@ def default_rule(scale: PublicScale, sparsity: int | None) -> DpGd:
         Coefficients to keep at the end.
     """
     signal = scale.rows_times_mu
-    if scale.loss == "squared":
-        tau = 0.2
-        steps = int(np.clip(np.ceil(0.04 * signal / (2 * tau * _CONTRACTION)), 20, 400))
-        length = min(0.04 * signal / (2 * steps), tau * _CONTRACTION)
+    counts = scale.loss == "poisson"
+    if not scale.classifies:
+        tau, noise = scale.value_clip, 0.1 if counts else 0.04
+        longest = tau * _CONTRACTION / scale.curvature(tau)
+        steps = int(np.clip(np.ceil(noise * signal / (2 * longest)), 20, 400))
+        length = min(noise * signal / (2 * steps), longest)
     else:
         tau = 0.25
         steps = int(np.clip(np.ceil(signal / 60), 20, 200))
         length = min(signal / (2 * steps), 30.0)
-    return DpGd(sparsity, steps, length / tau / scale.row_norm**2, tau)
+    step_size = length / tau / scale.row_norm**2
+    return DpGd(sparsity, steps, step_size, tau, from_mean_rate=counts)

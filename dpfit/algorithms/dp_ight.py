@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.hard_threshold import hard_threshold
+from dpfit.algorithms.hard_threshold import hard_threshold, support_of
 from dpfit.algorithms.noisy_descent import DescentSettings, noisy_descent
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Curator
@@ -51,11 +51,13 @@ class DpIght(DescentSettings):
         point = noisy_descent(
             curator,
             self,
-            project=lambda coefficients: hard_threshold(coefficients, self.sparsity),
+            project=lambda coefficients: hard_threshold(
+                coefficients, self.sparsity, joint=self.joint_rows
+            ),
             report_progress=report_progress,
         )
-        support = np.flatnonzero(point.coefficients)
-        return Outcome(support, point.coefficients[support], point.intercept)
+        support = support_of(point.coefficients)
+        return Outcome(support, point.coefficients[support], point.intercept, point.offset)
 
 
 def default_rule(scale: PublicScale, sparsity: int) -> DpIght:
@@ -76,13 +78,14 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIght:
     sparsity : int
         s.
     """
-    signal = scale.rows_times_mu
+    signal, counts = scale.rows_times_mu, scale.loss == "poisson"
     if scale.squared_mu is None:
         tau, steps, length = _noiseless(scale, sparsity)
-    elif scale.loss == "squared":
-        tau = 0.2
-        steps = int(np.clip(np.ceil(_NOISE_SHARE * signal / (2 * tau * _CONTRACTION)), 10, 300))
-        length = min(_NOISE_SHARE * signal / (2 * steps), tau * _CONTRACTION)
+    elif not scale.classifies:
+        tau, noise = scale.value_clip, 0.1 if counts else _NOISE_SHARE
+        longest = tau * _CONTRACTION / scale.curvature(tau)
+        steps = int(np.clip(np.ceil(noise * signal / (2 * longest)), 10, 300))
+        length = min(noise * signal / (2 * steps), longest)
     elif _few_columns(scale, sparsity):
         tau, steps, length = 0.25, 30, 30.0
     else:
@@ -90,12 +93,14 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIght:
         steps = int(np.clip(np.rint(signal / 700), 3, 10))
         length = min(signal / (2 * steps), 300.0)
     # theta scales as 1/K and the gradient as K, so the step that does the same scales as 1/K^2.
-    return DpIght(sparsity, steps, length / tau / scale.row_norm**2, tau)
+    step_size = length / tau / scale.row_norm**2
+    return DpIght(sparsity, steps, step_size, tau, from_mean_rate=counts)
 
 
 def _noiseless(scale: PublicScale, sparsity: int) -> tuple[float, int, float]:
-    if scale.loss == "squared":
-        return 0.2, 300, 0.2 * _CONTRACTION
+    if not scale.classifies:
+        tau = scale.value_clip
+        return tau, 300, tau * _CONTRACTION / scale.curvature(tau)
     return 0.25, 200, 30.0 if _few_columns(scale, sparsity) else 100.0
 
 

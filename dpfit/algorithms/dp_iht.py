@@ -50,29 +50,31 @@ class DpIht(DescentSettings):
         than their noisy values.
         """
         times, size, laplace = self.iterations, self.sparsity, self.selection == "peeling"
-        choice = _SELECTION_PART[self.selection]
+        *start, gradient = super().planned()
+        choice = _SELECTION_PART[self.selection] * gradient.budget_part
+        values = gradient.budget_part - choice
         return [
+            *start,
             PlannedRelease("support", Quantity.SELECTION, times, choice, size, laplace),
-            PlannedRelease("values", Quantity.PARTIAL_GRADIENT, times, 1 - choice, size, laplace),
+            PlannedRelease("values", Quantity.PARTIAL_GRADIENT, times, values, size, laplace),
         ]
 
     def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
         """Choose, then step on what was chosen, T times from zero."""
-        theta, intercept = np.zeros(curator.n_features), 0.0
+        point = self.start(curator)
         for done in range(self.iterations):
             report_progress(done)
-            point = Point(theta, intercept)
             support = curator.support_after_step(
                 "support", point, clip=self.residual_clip, step_size=self.step_size
             )
             gradient = curator.gradient("values", point, clip=self.residual_clip, columns=support)
-            moved = np.zeros_like(theta)
-            moved[support] = theta[support] - self.step_size * gradient.coefficients
-            theta = saturated(moved)
-            intercept -= self.step_size * gradient.intercept
+            moved = np.zeros(curator.n_features)
+            moved[support] = point.coefficients[support] - self.step_size * gradient.coefficients
+            intercept = point.intercept - self.step_size * gradient.intercept
+            point = Point(saturated(moved), intercept, point.offset)
         report_progress(self.iterations)
-        support = np.flatnonzero(theta)
-        return Outcome(support, theta[support], intercept)
+        support = np.flatnonzero(point.coefficients)
+        return Outcome(support, point.coefficients[support], point.intercept, point.offset)
 
 
 def default_rule(scale: PublicScale, sparsity: int) -> DpIht:
@@ -90,6 +92,8 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIht:
     steps = 30 if few_columns else int(np.clip(np.rint(signal / 1500), 2, 6))
     tau = 0.25
     length = min(signal / (2 * steps), 30.0 if few_columns else 100.0)
-    if scale.loss == "squared":
-        tau, length = 0.2, 0.36
-    return DpIht(sparsity, steps, length / tau / scale.row_norm**2, tau)
+    if not scale.classifies:
+        tau = scale.value_clip
+        length = 1.8 * tau / scale.curvature(tau)
+    step_size, counts = length / tau / scale.row_norm**2, scale.loss == "poisson"
+    return DpIht(sparsity, steps, step_size, tau, from_mean_rate=counts)

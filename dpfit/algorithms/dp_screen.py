@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -19,15 +19,23 @@ from numpy.typing import NDArray
 
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.hard_threshold import hard_threshold, largest_magnitude
+from dpfit.algorithms.hard_threshold import largest_entries, support_of
 from dpfit.algorithms.heavy_ball import (
     CONSTANT,
-    LONGEST_SQUARED_STEP,
     MOMENTUM,
     HeavyBall,
     count_of_steps,
+    longest_step,
 )
 from dpfit.algorithms.outcome import Outcome
+from dpfit.algorithms.tuning import (
+    COUNT_NOISE,
+    TARGET_PART,
+    VALUE_NOISE,
+    rules,
+    target_release,
+    tune,
+)
 from dpfit.privacy.curator import Centring, Curator, Point
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.quantity import Quantity
@@ -37,31 +45,9 @@ Integers: TypeAlias = NDArray[np.int64]
 
 _KEEP: Final = 2.0  # noise standard deviations above zero that keep a column
 _CENTRE: Final = 4.0  # and those that make its mean worth taking off
-_TARGET_PART: Final = Fraction(1, 50)
 _REFIT_PART: Final = Fraction(1, 4)
 _REFIT_STEPS: Final = 20
 _SCREEN_FOR_DENSE: Final = 500  # the sparsity that a dense model's screen reckons with
-_SQUARED_CLIP: Final = 0.2  # tau, of the target's range
-_SQUARED_NOISE: Final = 0.07  # N, of the target's range
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """What the released mean of the target decides.
-
-    Attributes
-    ----------
-    offset : float
-        Added to every margin.
-    residual_clip : float
-        tau.
-    score_noise : float
-        N, the noise on the score of a unit row.
-    """
-
-    offset: float
-    residual_clip: float
-    score_noise: float
 
 
 @dataclass(frozen=True)
@@ -72,30 +58,30 @@ class DpScreen:
     ----------
     sparsity : int or None
         s; None keeps the dense model on the screened columns.
-    loss : str
-        ``logistic`` or ``squared``.
+    scale : PublicScale
+        Public size of the problem.
     screen_part : Fraction
         Part of mu^2 for the column means.
     iterations : int
         T of the descent.
     residual_clip : float or None
-        tau; None lets the released class share choose it.
-    rows_times_mu : float
-        ``n mu`` of the whole budget; infinity without privacy.
+        tau; None lets the released mean of the target choose it.
+    joint_rows : bool
+        Whether the classes of a multinomial model share their s columns.
     """
 
     sparsity: int | None
-    loss: str
+    scale: PublicScale
     screen_part: Fraction
     iterations: int
-    residual_clip: float | None
-    rows_times_mu: float
+    residual_clip: float | None = None
+    joint_rows: bool = field(default=False, kw_only=True)
 
     name = "dp-screen"
 
     @property
     def refits(self) -> bool:
-        return self.sparsity is not None and self.loss == "logistic"
+        return self.sparsity is not None and self.scale.classifies
 
     @property
     def steps(self) -> int:
@@ -103,15 +89,13 @@ class DpScreen:
 
     def settings(self) -> dict[str, Setting]:
         """All settings, as JSON values; what the target's mean decides is named by its rule."""
-        logistic = self.loss == "logistic"
-        clip = "0.1 + 0.2 u" if logistic else _SQUARED_CLIP
+        joint: dict[str, Setting] = {"joint_rows": True} if self.joint_rows else {}
         return {
             "sparsity": self.sparsity,
+            **joint,
             "iterations": self.iterations,
             "refit_iterations": _REFIT_STEPS if self.refits else 0,
-            "residual_clip": self.residual_clip or clip,
-            "score_noise": "1 + 0.5 u" if logistic else _SQUARED_NOISE,
-            "u": "1 - 4 p (1 - p), p the released target mean" if logistic else None,
+            **rules(self.scale, self.residual_clip),
             "momentum": MOMENTUM,
             "budget_parts": {one.label: float(one.budget_part) for one in self.planned()},
         }
@@ -119,10 +103,10 @@ class DpScreen:
     def planned(self) -> list[PlannedRelease]:
         """Column means, target mean, the descent, and the refit if there is one."""
         refit = _REFIT_PART if self.refits else Fraction(0)
-        descent = 1 - self.screen_part - _TARGET_PART - refit
+        descent = 1 - self.screen_part - TARGET_PART - refit
         planned = [
             PlannedRelease("column means", Quantity.COLUMN_SUMS, 1, self.screen_part),
-            PlannedRelease("target mean", Quantity.TARGET_SUM, 1, _TARGET_PART),
+            target_release(self.scale.loss),
             PlannedRelease("descent", Quantity.UNIT_GRADIENT, self.iterations, descent),
         ]
         if self.refits:
@@ -139,33 +123,40 @@ class DpScreen:
         report_progress : callable
             Called with the number of gradients taken.
         """
+        columns, centre = self._screened(curator)
+        tuning = tune(curator, self.scale, self.residual_clip)
+        planned = {one.label: one for one in self.planned()}
+        ball = HeavyBall(self.scale, tuning.residual_clip, tuning.score_noise)
+        centring = Centring(columns, centre, CONSTANT)
+        curator.centre(centring)
+        start = curator.zero_point(tuning.offset)
+        point = ball.descend(curator, planned["descent"], start, report_progress)
+        if self.sparsity is None:
+            return _outcome(centring, point)
+        keep = largest_entries(point.coefficients, self.sparsity, joint=self.joint_rows)
+        sparse = np.where(keep, point.coefficients, 0.0)
+        if not self.refits:
+            # The descent's scores are over all screened columns; their lengths go with them.
+            return _outcome(centring, Point(sparse, point.intercept, point.offset))
+        rows = support_of(keep)
+        centring = Centring(columns[rows], centre[rows], CONSTANT)
+        curator.centre(centring)
+        start = Point(sparse[rows], point.intercept, tuning.offset)
+
+        def after_descent(done: int) -> None:
+            report_progress(self.iterations + done)
+
+        point = ball.descend(curator, planned["refit"], start, after_descent, kept=keep[rows])
+        return _outcome(centring, point)
+
+    def _screened(self, curator: Curator) -> tuple[Integers, Floats]:
+        """The columns that stay, and what is taken off them."""
         positive, negative = curator.column_means("column means")
         deviation = curator.noise_scale("column means")
         columns = self._screen(positive, negative, deviation)
         centre = _clear(positive[columns], deviation) - _clear(negative[columns], deviation)
         # The true means of rows of length one have length at most one: what is longer is noise.
-        centre /= max(1.0, float(np.linalg.norm(centre)))
-        tuning = self._tune(curator.target_mean("target mean"))
-        planned = {one.label: one for one in self.planned()}
-        ball = HeavyBall(self.loss, tuning.residual_clip, tuning.score_noise, self.rows_times_mu)
-        centring = Centring(columns, centre, CONSTANT)
-        start = Point(np.zeros(len(columns)), 0.0, tuning.offset)
-        point = ball.descend(curator, planned["descent"], centring, start, report_progress)
-        if self.sparsity is None:
-            return _outcome(centring, point)
-        if not self.refits:
-            # The descent's scores are over all screened columns; their lengths go with them.
-            sparse = hard_threshold(point.coefficients, self.sparsity)
-            return _outcome(centring, Point(sparse, point.intercept, point.offset))
-        kept = largest_magnitude(point.coefficients, self.sparsity)
-        centring = Centring(columns[kept], centre[kept], CONSTANT)
-        start = Point(point.coefficients[kept], point.intercept, tuning.offset)
-
-        def after_descent(done: int) -> None:
-            report_progress(self.iterations + done)
-
-        point = ball.descend(curator, planned["refit"], centring, start, after_descent)
-        return _outcome(centring, point)
+        return columns, centre / max(1.0, float(np.linalg.norm(centre)))
 
     def _screen(self, positive: Floats, negative: Floats, deviation: float) -> Integers:
         """Columns whose noisy means stand out, but at least 2 s of them.
@@ -179,15 +170,6 @@ class DpScreen:
             means = positive + _clear(negative, deviation)
             keep = np.sort(np.argpartition(-means, least - 1)[:least])
         return keep
-
-    def _tune(self, mean: float) -> Tuning:
-        if self.loss == "squared":
-            offset = min(max(mean, 0.0), 1.0) - 0.5
-            return Tuning(offset, self.residual_clip or _SQUARED_CLIP, _SQUARED_NOISE)
-        p = min(max(mean, 0.01), 0.99)
-        imbalance = 1.0 - 4.0 * p * (1.0 - p)
-        clip = self.residual_clip or 0.1 + 0.2 * imbalance
-        return Tuning(math.log(p / (1.0 - p)), clip, 1.0 + 0.5 * imbalance)
 
 
 def _clear(means: Floats, deviation: float) -> Floats:
@@ -219,10 +201,11 @@ def default_rule(scale: PublicScale, sparsity: int | None) -> DpScreen:
     screen = Fraction(1, 10)
     if scale.n_features > 4 * (sparsity or _SCREEN_FOR_DENSE):
         screen = Fraction(min(max(12.0 / math.sqrt(rows_times_mu), 0.1), 0.3))
-    if scale.loss == "logistic":
+    if scale.classifies:
         steps = count_of_steps(rows_times_mu / 2000, 40, 200)
     else:
-        descent = rows_times_mu * math.sqrt(1 - screen - _TARGET_PART)
-        noise_of_one = 2 * _SQUARED_CLIP * LONGEST_SQUARED_STEP
-        steps = count_of_steps(_SQUARED_NOISE * descent / noise_of_one, 40, 400)
-    return DpScreen(sparsity, scale.loss, screen, steps, None, rows_times_mu)
+        descent = rows_times_mu * math.sqrt(1 - screen - TARGET_PART)
+        noise = COUNT_NOISE if scale.loss == "poisson" else VALUE_NOISE
+        longest = longest_step(scale, scale.value_clip)
+        steps = count_of_steps(noise * descent / (2 * longest), 40, 400)
+    return DpScreen(sparsity, scale, screen, steps)

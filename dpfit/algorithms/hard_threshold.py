@@ -25,9 +25,35 @@ def largest_magnitude(vector: Floats, count: int) -> Integers:
     return np.sort(np.concatenate([above, ties]))
 
 
-def hard_threshold(vector: Floats, sparsity: int) -> Floats:
-    """H_s: keep the ``sparsity`` entries of largest magnitude, zero the rest."""
-    kept = largest_magnitude(vector, sparsity)
-    result = np.zeros_like(vector)
-    result[kept] = vector[kept]
-    return result
+def hard_threshold(coefficients: Floats, sparsity: int, *, joint: bool = False) -> Floats:
+    """H_s: keep the ``sparsity`` entries of largest magnitude, zero the rest.
+
+    Parameters
+    ----------
+    coefficients : float64 array, shape (d,) or (d, k)
+        With a column for each of k classes when there are several.
+    sparsity : int
+        s.
+    joint : bool
+        Of k classes keep the s rows of largest l2 norm; else s entries for each class.
+    """
+    return np.where(largest_entries(coefficients, sparsity, joint=joint), coefficients, 0.0)
+
+
+def largest_entries(coefficients: Floats, sparsity: int, *, joint: bool) -> NDArray[np.bool_]:
+    """Which entries :func:`hard_threshold` keeps, in the shape of ``coefficients``."""
+    keep = np.zeros(coefficients.shape, np.bool_)
+    if coefficients.ndim == 1:
+        keep[largest_magnitude(coefficients, sparsity)] = True
+    elif joint:
+        keep[largest_magnitude(np.linalg.norm(coefficients, axis=1), sparsity)] = True
+    else:
+        for column, kept in zip(coefficients.T, keep.T, strict=True):
+            kept[largest_magnitude(column, sparsity)] = True
+    return keep
+
+
+def support_of(coefficients: Floats) -> Integers:
+    """Sorted indices of the columns with a coefficient that is not zero, for any class."""
+    nonzero = coefficients if coefficients.ndim == 1 else coefficients.any(axis=1)
+    return np.flatnonzero(nonzero)

@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpfit.privacy.curator import Centring, Curator, Point
+from dpfit.algorithms.default_rule import PublicScale
+from dpfit.privacy.curator import Curator, Point
 from dpfit.privacy.planned_release import PlannedRelease
 
 MOMENTUM: Final = 0.8
 CONSTANT: Final = 0.1  # of the row norm: the free intercept column
-LONGEST_SQUARED_STEP: Final = 16.0  # largest eta; heavy ball on unit rows is stable below 18
-_LOGISTIC_STEP: Final = 1000.0  # largest E; longer steps diverge on dense centred data (measured)
-_NOISELESS_STEP: Final = 100.0  # E without noise, where N sets no length
+_LONGEST_ETA: Final = 16.0  # over the curvature; heavy ball on unit rows is stable below 18
+_LONGEST_E: Final = 1000.0  # for classes; longer steps diverge on dense centred data (measured)
+_NOISELESS_E: Final = 100.0  # for classes without noise, where N sets no length
 
 
 @dataclass(frozen=True)
@@ -29,39 +31,34 @@ class HeavyBall:
 
     Attributes
     ----------
-    loss : str
-        ``logistic`` or ``squared``.
+    scale : PublicScale
+        Public size of the problem.
     residual_clip : float
         tau.
     score_noise : float
         N, the noise on the score of a unit row.
-    rows_times_mu : float
-        ``n mu`` of the whole budget; infinity without privacy.
     """
 
-    loss: str
+    scale: PublicScale
     residual_clip: float
     score_noise: float
-    rows_times_mu: float
 
     def step_size(self, planned: PlannedRelease) -> float:
         """eta of a release that has its part of the whole budget."""
-        tau = self.residual_clip
-        longest = _LOGISTIC_STEP if self.loss == "logistic" else LONGEST_SQUARED_STEP * tau
-        if self.loss == "logistic" and math.isinf(self.rows_times_mu):
-            longest = _NOISELESS_STEP
-        rows_times_mu = self.rows_times_mu * math.sqrt(planned.budget_part)
-        return min(self.score_noise * rows_times_mu / (2 * planned.count), longest) / tau
+        rows_times_mu = self.scale.rows_times_mu * math.sqrt(planned.budget_part)
+        length = self.score_noise * rows_times_mu / (2 * planned.count)
+        return min(length, longest_step(self.scale, self.residual_clip)) / self.residual_clip
 
     def descend(
         self,
         curator: Curator,
         planned: PlannedRelease,
-        centring: Centring,
         start: Point,
         report_progress: Callable[[int], None],
+        *,
+        kept: NDArray[np.bool_] | None = None,
     ) -> Point:
-        """All steps of one planned release, on freshly centred rows.
+        """All steps of one planned release, on rows that the Curator was told to centre.
 
         Parameters
         ----------
@@ -69,17 +66,16 @@ class HeavyBall:
             Answers ``planned.count`` questions for that release.
         planned : PlannedRelease
             Gradients over centred rows of length one.
-        centring : Centring
-            The public map of the records.
         start : Point
             Where to begin, on these columns.
         report_progress : callable
             Called with the number of steps done, before each step and at the end.
+        kept : bool array, as the coefficients, optional
+            The others stay zero.
         """
         step = self.step_size(planned)
-        curator.centre(centring)
         theta, intercept = start.coefficients, start.intercept
-        velocity, drift = np.zeros_like(theta), 0.0
+        velocity, drift = np.zeros_like(theta), np.zeros_like(intercept)
         for done in range(planned.count):
             report_progress(done)
             here = Point(theta, intercept, start.offset)
@@ -87,9 +83,18 @@ class HeavyBall:
             velocity = MOMENTUM * velocity + gradient.coefficients
             drift = MOMENTUM * drift + gradient.intercept
             theta = theta - step * (1.0 - MOMENTUM) * velocity
-            intercept -= step * (1.0 - MOMENTUM) * drift
+            if kept is not None:
+                theta[~kept] = 0.0
+            intercept = intercept - step * (1.0 - MOMENTUM) * drift
         report_progress(planned.count)
         return Point(theta, intercept, start.offset)
+
+
+def longest_step(scale: PublicScale, tau: float) -> float:
+    """The largest E that is stable for the loss."""
+    if not scale.classifies:
+        return _LONGEST_ETA * tau / scale.curvature(tau)
+    return _NOISELESS_E if math.isinf(scale.rows_times_mu) else _LONGEST_E
 
 
 def count_of_steps(value: float, least: int, most: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.algorithms.base import Setting
+from dpfit.algorithms.mean_rate import MEAN_RATE, log_mean_rate
 from dpfit.privacy.curator import Curator, Point
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.quantity import Quantity
@@ -34,24 +35,36 @@ class DescentSettings:
         eta.
     residual_clip : float
         tau, the bound on ``|l'|``.
+    from_mean_rate : bool
+        Whether to start at the logarithm of the released mean rate instead of at zero.
+    joint_rows : bool
+        Whether the classes of a multinomial model share their s columns.
     """
 
     sparsity: int | None
     iterations: int
     step_size: float
     residual_clip: float
+    from_mean_rate: bool = field(default=False, kw_only=True)
+    joint_rows: bool = field(default=False, kw_only=True)
 
     @property
     def steps(self) -> int:
         return self.iterations
 
     def settings(self) -> Mapping[str, Setting]:
-        """All settings, as JSON values."""
-        return asdict(self)
+        """All settings, as JSON values; what is off is left out."""
+        return {name: value for name, value in asdict(self).items() if value is not False}
 
     def planned(self) -> list[PlannedRelease]:
-        """All of the budget goes to the gradients."""
-        return [PlannedRelease("gradient", Quantity.GRADIENT, self.iterations, Fraction(1))]
+        """All of the budget goes to the gradients, but for what the start takes."""
+        start = [MEAN_RATE] if self.from_mean_rate else []
+        left = 1 - sum((one.budget_part for one in start), Fraction(0))
+        return [*start, PlannedRelease("gradient", Quantity.GRADIENT, self.iterations, left)]
+
+    def start(self, curator: Curator) -> Point:
+        """Where the descent begins."""
+        return curator.zero_point(log_mean_rate(curator) if self.from_mean_rate else 0.0)
 
 
 def noisy_descent(
@@ -62,6 +75,8 @@ def noisy_descent(
     report_progress: Callable[[int], None],
 ) -> Point:
     """``theta_t = project(theta_{t-1} - eta (gradient + noise))`` from ``theta_0 = 0``.
+
+    With the Poisson loss all scores begin at the released mean rate, which costs a small part.
 
     Parameters
     ----------
@@ -79,16 +94,16 @@ def noisy_descent(
     Point
         The last iterate.
     """
-    point = Point(np.zeros(curator.n_features), 0.0)
+    point = settings.start(curator)
     for done in range(settings.iterations):
         report_progress(done)
         gradient = curator.gradient("gradient", point, clip=settings.residual_clip)
         with np.errstate(over="ignore", invalid="ignore"):
             moved = saturated(point.coefficients - settings.step_size * gradient.coefficients)
             intercept = saturated(
-                np.array([point.intercept - settings.step_size * gradient.intercept])
+                np.asarray(point.intercept - settings.step_size * gradient.intercept)
             )
-        point = Point(project(moved), float(intercept[0]))
+        point = Point(project(moved), intercept, point.offset)
     report_progress(settings.iterations)
     return point
 

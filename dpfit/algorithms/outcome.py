@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.privacy.curator import Centring
+from dpfit.privacy.curator import Centring, Scores
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -23,13 +23,13 @@ class Outcome:
 
     Attributes
     ----------
-    columns : int64 array, shape (k,)
+    columns : int64 array, shape (m,)
         Sorted columns the model uses.
-    values : float64 array, shape (k,)
-        Their coefficients.
-    intercept : float
+    values : float64 array, shape (m,) or (m, k)
+        Their coefficients, for each of k classes when there are several.
+    intercept : float or float64 array, shape (k,)
         Coefficient of the constant column.
-    offset : float
+    offset : float or float64 array, shape (k,)
         Added to the score.
     centring : Centring or None
         Over the same columns.
@@ -37,6 +37,6 @@ class Outcome:
 
     columns: Integers
     values: Floats
-    intercept: float
-    offset: float = 0.0
+    intercept: Scores
+    offset: Scores = 0.0
     centring: Centring | None = None

@@ -20,13 +20,15 @@ from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.heavy_ball import (
     CONSTANT,
-    LONGEST_SQUARED_STEP,
     MOMENTUM,
     HeavyBall,
     count_of_steps,
+    longest_step,
 )
+from dpfit.algorithms.mean_rate import MEAN_RATE, log_mean_rate
 from dpfit.algorithms.outcome import Outcome
-from dpfit.privacy.curator import Centring, Curator, Point
+from dpfit.algorithms.tuning import COUNT_NOISE, VALUE_NOISE
+from dpfit.privacy.curator import Centring, Curator
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.quantity import Quantity
 
@@ -41,24 +43,21 @@ class TwoStage:
     ----------
     sparsity : int
         s, the columns chosen.
-    loss : str
-        ``logistic`` or ``squared``.
+    scale : PublicScale
+        Public size of the problem.
     iterations : int
         T of the descent.
     residual_clip : float
         tau.
     score_noise : float
         N, the noise on the score of a unit row.
-    rows_times_mu : float
-        ``n mu`` of the whole budget; infinity without privacy.
     """
 
     sparsity: int
-    loss: str
+    scale: PublicScale
     iterations: int
     residual_clip: float
     score_noise: float
-    rows_times_mu: float
 
     name = "two-stage"
 
@@ -78,10 +77,12 @@ class TwoStage:
         }
 
     def planned(self) -> list[PlannedRelease]:
-        """One selection by votes, and the descent."""
-        descent = 1 - _VOTE_PART
+        """One selection by votes, the mean rate of counts, and the descent."""
+        start = [MEAN_RATE] if self.scale.loss == "poisson" else []
+        descent = 1 - _VOTE_PART - sum((one.budget_part for one in start), Fraction(0))
         return [
             PlannedRelease("votes", Quantity.VOTES, 1, _VOTE_PART, self.sparsity),
+            *start,
             PlannedRelease("descent", Quantity.UNIT_GRADIENT, self.iterations, descent),
         ]
 
@@ -95,13 +96,14 @@ class TwoStage:
         report_progress : callable
             Called with the number of gradients taken.
         """
-        votes, descent = self.planned()
+        votes, *start, descent = self.planned()
         columns = curator.columns_by_vote(votes.label)
-        zero = np.zeros(len(columns))
-        centring = Centring(columns, zero, CONSTANT)
-        ball = HeavyBall(self.loss, self.residual_clip, self.score_noise, self.rows_times_mu)
-        point = ball.descend(curator, descent, centring, Point(zero, 0.0), report_progress)
-        return Outcome(columns, point.coefficients, point.intercept, centring=centring)
+        centring = Centring(columns, np.zeros(len(columns)), CONSTANT)
+        offset = log_mean_rate(curator) if start else 0.0
+        curator.centre(centring)
+        ball = HeavyBall(self.scale, self.residual_clip, self.score_noise)
+        point = ball.descend(curator, descent, curator.zero_point(offset), report_progress)
+        return Outcome(columns, point.coefficients, point.intercept, point.offset, centring)
 
 
 def default_rule(scale: PublicScale, sparsity: int) -> TwoStage:
@@ -115,11 +117,10 @@ def default_rule(scale: PublicScale, sparsity: int) -> TwoStage:
         s.
     """
     signal = scale.rows_times_mu
-    if scale.loss == "squared":
-        tau, noise = 0.2, 0.07
-        descent = signal * float(1 - _VOTE_PART) ** 0.5
-        steps = count_of_steps(noise * descent / (2 * tau * LONGEST_SQUARED_STEP), 40, 400)
+    if scale.classifies:
+        steps, tau, noise = count_of_steps(signal / 2000, 40, 200), 0.25, 1.0
     else:
-        tau, noise = 0.25, 1.0
-        steps = count_of_steps(signal / 2000, 40, 200)
-    return TwoStage(sparsity, scale.loss, steps, tau, noise, signal)
+        tau, noise = scale.value_clip, COUNT_NOISE if scale.loss == "poisson" else VALUE_NOISE
+        descent = signal * float(1 - _VOTE_PART) ** 0.5
+        steps = count_of_steps(noise * descent / (2 * longest_step(scale, tau)), 40, 400)
+    return TwoStage(sparsity, scale, steps, tau, noise)

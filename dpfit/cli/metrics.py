@@ -8,18 +8,19 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfit.data.rows import RowBlock
 from dpfit.errors import DataError
 from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.prediction import LinearPredictor
 
 Floats: TypeAlias = NDArray[np.float64]
-Target: TypeAlias = NDArray[np.float64] | NDArray[np.object_] | None
+Target: TypeAlias = NDArray[np.float64] | NDArray[np.object_]
 
 
 class Metrics(Protocol):
     """Running sums over blocks."""
 
-    def add(self, target: Target, margins: Floats) -> None: ...
+    def add(self, block: RowBlock, margins: Floats) -> None: ...
 
     def values(self) -> dict[str, float]: ...
 
@@ -28,27 +29,29 @@ def metrics_for(model: LinearModel, source: str) -> Metrics:
     """The metrics that fit the model's kind of target."""
     if model.classes is not None:
         return _ClassMetrics(model, source)
-    return _ValueMetrics(model, source)
+    return _CountMetrics(model, source) if model.loss == "poisson" else _ValueMetrics(model, source)
 
 
 class _ClassMetrics:
     def __init__(self, model: LinearModel, source: str) -> None:
-        self._model, self._source = model, source
+        self._classes, self._source = model.classes or (), source
         self._rows = 0
         self._wrong = 0
         self._log_loss = 0.0
 
-    def add(self, target: Target, margins: Floats) -> None:
-        assert self._model.classes is not None
-        labels = _present(target, self._source)
-        negative, positive = self._model.classes
-        is_positive = np.asarray(labels == positive)
-        if not np.all(is_positive | (labels == negative)):
+    def add(self, block: RowBlock, margins: Floats) -> None:
+        labels = _present(block, self._source)
+        codes = np.full(len(labels), -1)
+        for code, label in enumerate(self._classes):
+            codes[np.asarray(labels == label)] = code
+        if np.any(codes < 0):
             raise DataError("has a label that the model does not know", path=self._source)
-        signed = np.where(is_positive, margins, -margins)
-        self._rows += len(margins)
-        self._wrong += int(np.count_nonzero((margins > 0.0) != is_positive))
-        self._log_loss += float(np.logaddexp(0.0, -signed).sum())
+        # Two classes have one score, which is the second's over the first's.
+        scores = margins if margins.ndim == 2 else np.stack([0.0 * margins, margins], axis=1)
+        own = scores[np.arange(len(codes)), codes]
+        self._rows += len(codes)
+        self._wrong += int(np.count_nonzero(scores.argmax(axis=1) != codes))
+        self._log_loss += float((np.logaddexp.reduce(scores, axis=1) - own).sum())
 
     def values(self) -> dict[str, float]:
         return {
@@ -70,12 +73,9 @@ class _ValueMetrics:
         self._squared = 0.0
         self._moments = np.zeros(2)
 
-    def add(self, target: Target, margins: Floats) -> None:
-        y = _present(target, self._source)
-        if y.dtype == object:
-            raise DataError("has text where the model predicts a number", path=self._source)
-        y = y.astype(np.float64)
-        gap = self._predictor.answers(margins).astype(np.float64) - y
+    def add(self, block: RowBlock, margins: Floats) -> None:
+        y = _numbers(block, self._source)
+        gap = self._predictor.means(margins) - y
         self._rows += len(y)
         self._absolute += float(np.abs(gap).sum())
         self._squared += float((gap * gap).sum())
@@ -90,7 +90,48 @@ class _ValueMetrics:
         return values | ({"R2": 1.0 - mse / spread} if spread > 0.0 else {})
 
 
-def _present(target: Target, source: str) -> NDArray[np.float64] | NDArray[np.object_]:
-    if target is None:
+class _CountMetrics:
+    """Poisson deviance, and its share explained beyond one rate for all (D2)."""
+
+    def __init__(self, model: LinearModel, source: str) -> None:
+        self._predictor, self._source = LinearPredictor(model), source
+        self._rows = 0
+        self._deviance = 0.0
+        self._counts = 0.0
+        self._exposure = 0.0
+        self._log_terms = 0.0  # sum of y log(y / e), which the deviance of one rate needs
+
+    def add(self, block: RowBlock, margins: Floats) -> None:
+        y = _numbers(block, self._source)
+        if np.any(y < 0.0):
+            raise DataError("has a negative count", path=self._source)
+        rates = self._predictor.means(margins)
+        exposure = np.ones(len(y)) if block.offset is None else np.exp(block.offset)
+        counted = y > 0.0
+        self._rows += len(y)
+        self._deviance += 2.0 * float((rates - y).sum())
+        self._deviance += 2.0 * float((y[counted] * np.log(y[counted] / rates[counted])).sum())
+        self._counts += float(y.sum())
+        self._exposure += float(exposure.sum())
+        self._log_terms += float((y[counted] * np.log(y[counted] / exposure[counted])).sum())
+
+    def values(self) -> dict[str, float]:
+        values = {"rows": self._rows, "deviance": self._deviance / self._rows}
+        if self._counts == 0.0:
+            return values
+        overall = self._counts / self._exposure
+        null = 2.0 * (self._log_terms - self._counts * math.log(overall))
+        return values | ({"D2": 1.0 - self._deviance / null} if null > 0.0 else {})
+
+
+def _numbers(block: RowBlock, source: str) -> Floats:
+    y = _present(block, source)
+    if y.dtype == object:
+        raise DataError("has text where the model predicts a number", path=source)
+    return y.astype(np.float64)
+
+
+def _present(block: RowBlock, source: str) -> Target:
+    if block.target is None:
         raise DataError("has no labels to evaluate against", path=source)
-    return target
+    return block.target

@@ -34,7 +34,7 @@ def predict_file(options: PredictOptions) -> None:
     """Run ``dpfit predict``."""
     model = read_linear_model(options.model)
     if options.proba and model.classes is None:
-        raise UsageError("--proba needs a model of two classes; this one predicts a value")
+        raise UsageError("--proba needs a model of classes; this one predicts a value")
     reader = Reader(options.inputs, prediction_read_options(options, model))
     if options.output is not None and options.output != "-":
         reads = [*reader.paths, options.model]
@@ -47,7 +47,7 @@ def predict_file(options: PredictOptions) -> None:
             margins = predictor.margins(block)
             write(_columns(options, model, predictor, margins))
             if metrics is not None:
-                metrics.add(block.target, margins)
+                metrics.add(block, margins)
     if metrics is not None:
         _show(metrics, as_json=options.json)
 
@@ -73,13 +73,21 @@ def _columns(
     options: PredictOptions, model: LinearModel, predictor: LinearPredictor, margins: Floats
 ) -> Columns:
     if options.proba:
-        return {"probability": predictor.probabilities(margins)}
+        return _by_class("probability", model, predictor.means(margins))
     if options.margin:
-        return {"margin": margins}
+        return _by_class("margin", model, margins)
     columns: Columns = {"prediction": predictor.answers(margins)}
     if options.json and model.classes is not None:
-        columns["probability"] = predictor.probabilities(margins)
+        columns |= _by_class("probability", model, predictor.means(margins))
     return columns
+
+
+def _by_class(name: str, model: LinearModel, values: Floats) -> Columns:
+    """One column, or one for each class of a model of several."""
+    if values.ndim == 1:
+        return {name: values}
+    labels = [_text(label) for label in model.classes or ()]
+    return {f"{name}:{label}": part for label, part in zip(labels, values.T, strict=True)}
 
 
 @contextlib.contextmanager
@@ -108,8 +116,8 @@ def _write_lines(write: Callable[[str], object], columns: Columns, *, as_json: b
         rows = zip(*lists, strict=True)
         text = [json.dumps(dict(zip(names, map(_plain, row), strict=True))) for row in rows]
     else:
-        (values,) = columns.values()
-        text = [_text(value) for value in values.tolist()]
+        lists = [[_text(value) for value in column.tolist()] for column in columns.values()]
+        text = [" ".join(row) for row in zip(*lists, strict=True)]
     if text:
         write("\n".join(text) + "\n")
 

@@ -75,7 +75,7 @@ def prediction_read_options(options: PredictOptions, model: LinearModel) -> Read
 
 
 def _of_one_kind(
-    labels: tuple[Label, Label] | None,
+    labels: tuple[Label, ...] | None,
 ) -> tuple[float, ...] | tuple[str, ...] | None:
     if labels is None:
         return None

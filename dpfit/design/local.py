@@ -29,17 +29,17 @@ class IntegerPoint:
 
     Attributes
     ----------
-    support : int64 array
+    support : int64 array, shape (m,)
         Sorted columns with a non-zero coefficient.
-    values : int64 array
-        Their integers.
-    intercept : int
-        The integer of the intercept column's coefficient.
+    values : int64 array, shape (m,) or (m, k)
+        Their integers, for each of k classes when there are several.
+    intercept : int64 array, shape () or (k,)
+        The integers of the intercept column's coefficients.
     """
 
     support: Integers
     values: Integers
-    intercept: int
+    intercept: Integers
 
 
 @dataclass
@@ -141,20 +141,29 @@ class LocalDesign:
         return int(self._by_column.shape[1])
 
     def margins(self, point: IntegerPoint) -> Integers:
-        """``Xq theta_q + b theta0_q``, exact modulo 2^64, shape (n,)."""
+        """``Xq theta_q + b theta0_q``, exact modulo 2^64, shape (n,) or (n, k)."""
         if 4 * len(point.support) < self.n_features:
             product = self._by_column[:, point.support] @ point.values
         else:
-            dense = np.zeros(self.n_features, np.int64)
+            dense = np.zeros((self.n_features, *point.values.shape[1:]), np.int64)
             dense[point.support] = point.values
             product = self._by_column @ dense
-        return np.asarray(product + np.int64(self._intercept * point.intercept))
+        return np.asarray(product + self._intercept * point.intercept)
 
     def gradient(self, residuals: Integers) -> Integers:
-        """``(Xq, b)^T rq``, exact modulo 2^64, shape (d + 1,); the intercept's sum comes last."""
-        total = np.empty(self.n_features + 1, np.int64)
+        """``(Xq, b)^T rq``, exact modulo 2^64; the intercept's sums come last.
+
+        Parameters
+        ----------
+        residuals : int64 array, shape (n,) or (n, k)
+
+        Returns
+        -------
+        int64 array, shape (d + 1,) or (d + 1, k)
+        """
+        total = np.empty((self.n_features + 1, *residuals.shape[1:]), np.int64)
         # One-element arrays wrap silently where scalars would warn.
-        total[-1:] = residuals.sum(keepdims=True) * np.int64(self._intercept)
+        total[-1:] = residuals.sum(axis=0, keepdims=True) * np.int64(self._intercept)
         run = self._pool.map if self._pool else map
         list(run(lambda block: block.add_gradient(residuals, total), self._blocks))
         return total

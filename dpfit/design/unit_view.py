@@ -47,8 +47,10 @@ class UnitView:
         self._centre = centre
         self._constant = constant
         self._integer_norm = integer_norm
+        nowhere = np.zeros((), np.int64)
+        along = IntegerPoint(np.flatnonzero(centre), centre[centre != 0], nowhere)
         squared = design.squared_row_norms() + int(centre @ centre) + constant**2
-        squared -= 2 * design.margins(IntegerPoint(np.flatnonzero(centre), centre[centre != 0], 0))
+        squared -= 2 * design.margins(along)
         self.lengths: Floats = np.sqrt(squared.astype(np.float64))
 
     @property
@@ -70,17 +72,27 @@ class UnitView:
         return np.floor((unit * self._integer_norm) / self.lengths * _SHY).astype(np.int64)
 
     def margins(self, point: IntegerPoint) -> Integers:
-        """``z . theta_q`` of each record, exact modulo 2^64; divide by ``lengths``."""
-        shift = self._constant * point.intercept
-        shift -= sum(
-            int(m) * int(t) for m, t in zip(self._centre[point.support], point.values, strict=True)
-        )
-        return self._design.margins(point) + np.int64(shift)
+        """``z . theta_q`` of each record, exact modulo 2^64; divide by ``lengths``.
+
+        Shape (n,), or (n, k) for k classes.
+        """
+        shift = self._constant * point.intercept - self._centre[point.support] @ point.values
+        return self._design.margins(point) + shift
 
     def gradient(self, residuals: Integers) -> Integers:
-        """``sum a z``, exact modulo 2^64, shape (d + 1,); the constant column's sum comes last."""
+        """``sum a z``, exact modulo 2^64; the constant column's sums come last.
+
+        Parameters
+        ----------
+        residuals : int64 array, shape (n,) or (n, k)
+            The records' integers a.
+
+        Returns
+        -------
+        int64 array, shape (d + 1,) or (d + 1, k)
+        """
         total = self._design.gradient(residuals)
-        summed = residuals.sum(keepdims=True)
-        total[:-1] -= self._centre * summed
+        summed = residuals.sum(axis=0, keepdims=True)
+        total[:-1] -= np.multiply.outer(self._centre, summed[0])
         total[-1:] = summed * np.int64(self._constant)
         return total

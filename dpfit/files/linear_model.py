@@ -1,10 +1,12 @@
 """The model file of a sparse linear model: one JSON document that any program can read.
 
 ``coefficients.indices`` counts columns as the input did (from ``features.index_base``). A row is
-first mapped by ``row_map``; then its score is ``offset + intercept + sum_j values_j x_j``. A model
+first mapped by ``row_map``; then its score is ``offset + intercept + sum_j values_j x_j``, one for
+each class when there are more than two. A model
 with a ``centring`` looks at its own columns only: with ``z_j = x_j / norm - centre_j`` the score is
 ``offset + (intercept + sum_j values_j z_j) / sqrt(constant^2 + sum_j z_j^2)``. A document holds no
-clock and no statistic that was not released, and reading one runs no code.
+clock and no statistic that was not released, and reading one runs no code. The mean of a row is the
+inverse ``link`` of its score; of a target with a range it is a share of that range.
 """
 
 from __future__ import annotations
@@ -26,6 +28,16 @@ LARGEST_FEATURE_COUNT: Final = 2**31 - 2  # what the readers can number
 _LARGEST_CENTRE: Final = 1e100  # its square, times any number of columns, stays finite
 Json: TypeAlias = Mapping[str, object]
 Label: TypeAlias = float | str
+Scores: TypeAlias = float | NDArray[np.float64]
+
+LINKS: Final = {
+    "logistic": "logit",
+    "multinomial": "softmax",
+    "squared": "identity",
+    "huber": "identity",
+    "poisson": "log",
+}
+"""The link of each loss."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +51,9 @@ class LinearModel:
     private : bool
         False for a run without noise or with a seed.
     loss : str
-        ``logistic`` or ``squared``.
-    classes : tuple of two labels, or None
-        Negative and positive label of a logistic model.
+        One of ``LINKS``.
+    classes : tuple of labels, or None
+        Of two the negative one first.
     target_range : (float, float) or None
         Bounds of a real target.
     n_features : int
@@ -52,38 +64,42 @@ class LinearModel:
         How named columns become features; None for plain sparse input.
     label_column : str or None
         Name of the target's column, for input that names its columns.
+    offset_column, exposure_column : str or None
+        Columns of what is added to the score of each row, the latter by its logarithm.
     hash_bits : int or None
         Sparse input had its indices folded into ``2**hash_bits`` columns.
     row_map : (str, float)
         Kind and norm of the row map.
     entry_clip : float
         Bound on a mapped row's entries, as a share of the norm; 1 bounds nothing.
-    intercept : float
-        On the scale of the mapped rows.
-    offset : float
+    intercept : float or float64 array, shape (k,)
+        On the scale of the mapped rows; of each of k classes when there are more than two.
+    offset : float or float64 array, shape (k,)
         Added to every score.
     centring : (float64 array of shape (nnz,), float) or None
         Centre of each coefficient's column, and the constant column's value.
     indices : int64 array, shape (nnz,)
         Sorted columns of the non-zero coefficients, counted from 0.
-    values : float64 array, shape (nnz,)
+    values : float64 array, shape (nnz,) or (nnz, k)
         Their coefficients.
     """
 
     provenance: Json
     private: bool
     loss: str
-    classes: tuple[Label, Label] | None
+    classes: tuple[Label, ...] | None
     target_range: tuple[float, float] | None
     n_features: int
     index_base: int
     feature_map: Json | None
     label_column: str | None
+    offset_column: str | None
+    exposure_column: str | None
     hash_bits: int | None
     row_map: tuple[str, float]
     entry_clip: float
-    intercept: float
-    offset: float
+    intercept: Scores
+    offset: Scores
     centring: tuple[NDArray[np.float64], float] | None
     indices: NDArray[np.int64]
     values: NDArray[np.float64]
@@ -95,7 +111,7 @@ class LinearModel:
             "kind": "linear",
             "private": self.private,
             "loss": self.loss,
-            "link": "logit" if self.loss == "logistic" else "identity",
+            "link": LINKS[self.loss],
             "classes": self.classes,
             "target_range": self.target_range,
             "features": {
@@ -103,6 +119,8 @@ class LinearModel:
                 "index_base": self.index_base,
                 "columns": self.feature_map,
                 "label": self.label_column,
+                "offset": self.offset_column,
+                "exposure": self.exposure_column,
                 "hash_bits": self.hash_bits,
             },
             "row_map": {
@@ -110,9 +128,9 @@ class LinearModel:
                 "norm": self.row_map[1],
                 "entry_clip": self.entry_clip,
             },
-            "offset": self.offset,
+            "offset": _plain(self.offset),
             "centring": self._centring_json(),
-            "intercept": self.intercept,
+            "intercept": _plain(self.intercept),
             "coefficients": {
                 "indices": (self.indices + self.index_base).tolist(),
                 "values": self.values.tolist(),
@@ -129,6 +147,11 @@ class LinearModel:
         if self.centring is None:
             return None
         return {"centre": self.centring[0].tolist(), "constant": self.centring[1]}
+
+
+def _plain(scores: Scores) -> float | list[float]:
+    """As JSON knows it."""
+    return scores.tolist() if isinstance(scores, np.ndarray) else float(scores)
 
 
 def read_linear_model(path: str) -> LinearModel:
@@ -163,33 +186,37 @@ def _model(document: object) -> LinearModel:
     features = _mapping(root["features"], "features")
     n_features = _whole(features["count"], "features.count", 1, LARGEST_FEATURE_COUNT)
     index_base = _whole(features["index_base"], "features.index_base", 0, 1)
-    columns, label, bits = features["columns"], features["label"], features["hash_bits"]
-    if not (label is None or isinstance(label, str)):
-        raise ValueError("features.label is no text")
+    columns, bits = features["columns"], features["hash_bits"]
     loss = root["loss"]
-    if loss not in ("logistic", "squared"):
+    if loss not in LINKS:
         raise ValueError("its loss is not known")
-    indices, values = _coefficients(root["coefficients"], n_features, index_base)
+    classes = _classes(root["classes"], loss) if LINKS[loss] in ("logit", "softmax") else None
+    n_scores = len(classes) if loss == "multinomial" and classes is not None else None
+    indices, values = _coefficients(root["coefficients"], n_features, index_base, n_scores)
     kind, norm, entry_clip = _row_map(root["row_map"])
-    intercept = _number(root["intercept"], "intercept")
+    intercept = _scores(root["intercept"], "intercept", n_scores)
     # A mapped row has entries within the norm, so this bounds every score and every partial sum.
-    if not math.isfinite(norm * sum(abs(v) for v in values.tolist()) + abs(intercept)):
+    with np.errstate(over="ignore"):
+        largest = norm * np.abs(values).sum(axis=0) + np.abs(intercept)
+    if not np.all(np.isfinite(largest)):
         raise ValueError("its coefficients are too large to compute with")
     return LinearModel(
         provenance=_mapping(root["provenance"], "provenance"),
         private=root["private"] is True,
         loss=str(loss),
-        classes=_classes(root["classes"]) if loss == "logistic" else None,
-        target_range=_range(root["target_range"]) if loss == "squared" else None,
+        classes=classes,
+        target_range=_range(root["target_range"]) if classes is None else None,
         n_features=n_features,
         index_base=index_base,
         feature_map=None if columns is None else _mapping(columns, "features.columns"),
-        label_column=label,
+        label_column=_column(features, "label"),
+        offset_column=_column(features, "offset"),
+        exposure_column=_column(features, "exposure"),
         hash_bits=None if bits is None else _whole(bits, "features.hash_bits", 1, 30),
         row_map=(kind, norm),
         entry_clip=entry_clip,
         intercept=intercept,
-        offset=_number(root["offset"], "offset"),
+        offset=_scores(root["offset"], "offset", n_scores),
         centring=_centring(root["centring"], len(indices)),
         indices=indices,
         values=values,
@@ -197,7 +224,7 @@ def _model(document: object) -> LinearModel:
 
 
 def _coefficients(
-    value: object, n_features: int, index_base: int
+    value: object, n_features: int, index_base: int, n_scores: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     parts = _mapping(value, "coefficients")
     raw, numbers = parts["indices"], parts["values"]
@@ -209,8 +236,28 @@ def _coefficients(
     )
     if np.any(np.diff(indices) <= 0):
         raise ValueError("coefficient indices must increase")
-    values = np.array([_number(v, "a coefficient") for v in numbers], np.float64)
+    if n_scores is None:
+        values = np.array([_number(v, "a coefficient") for v in numbers], np.float64)
+    else:
+        rows = [_scores(row, "a row of coefficients", n_scores) for row in numbers]
+        values = np.array(rows, np.float64).reshape(len(rows), n_scores)
     return indices - index_base, values
+
+
+def _scores(value: object, name: str, n_scores: int | None) -> Scores:
+    """A number, or one for each class."""
+    if n_scores is None:
+        return _number(value, name)
+    if not isinstance(value, list) or len(value) != n_scores:
+        raise ValueError(f"{name} needs one number for each class")
+    return np.array([_number(part, name) for part in value], np.float64)
+
+
+def _column(features: Json, role: str) -> str | None:
+    name = features.get(role)
+    if not (name is None or isinstance(name, str)):
+        raise ValueError(f"features.{role} is no text")
+    return name
 
 
 def _centring(value: object, count: int) -> tuple[NDArray[np.float64], float] | None:
@@ -226,13 +273,15 @@ def _centring(value: object, count: int) -> tuple[NDArray[np.float64], float] | 
     return np.array(numbers, np.float64), constant
 
 
-def _classes(value: object) -> tuple[Label, Label]:
-    if not isinstance(value, list) or len(value) != 2 or value[0] == value[1]:
-        raise ValueError("classes must be two different labels")
-    first, second = (v if isinstance(v, str) else _number(v, "a class") for v in value)
-    if isinstance(first, str) != isinstance(second, str):
-        raise ValueError("classes must be both texts or both numbers")
-    return first, second
+def _classes(value: object, loss: str) -> tuple[Label, ...]:
+    if not isinstance(value, list) or len(value) < 2 or (loss == "logistic" and len(value) != 2):
+        raise ValueError("its classes are not as many as its loss needs")
+    classes = tuple(v if isinstance(v, str) else _number(v, "a class") for v in value)
+    if len({isinstance(label, str) for label in classes}) != 1:
+        raise ValueError("classes must be all texts or all numbers")
+    if len(set(classes)) != len(classes):
+        raise ValueError("classes must differ")
+    return classes
 
 
 def _range(value: object) -> tuple[float, float]:

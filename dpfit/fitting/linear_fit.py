@@ -12,8 +12,14 @@ from collections.abc import Callable, Iterable
 from dpfit import __version__
 from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
-from dpfit.fitting.plan import FitPlan, finest_grid, loss_named, plan_fit
+from dpfit.fitting.plan import FitPlan, finest_grid, plan_fit
 from dpfit.fitting.request import FitRequest
+from dpfit.losses.base import Loss
+from dpfit.losses.huber import Huber
+from dpfit.losses.logistic import Logistic
+from dpfit.losses.multinomial import Multinomial
+from dpfit.losses.poisson import Poisson
+from dpfit.losses.squared import Squared
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.ledger_document import Json
 from dpfit.privacy.mechanisms.noise import noise_of
@@ -41,8 +47,10 @@ class LinearFit:
         Settings, charge and public facts.
     index_base : int
         Number of the input's first column.
-    classes : tuple of two labels, or None
-        Negative and positive label.
+    max_exposure : float
+        The exposure that the scores of counts are for.
+    classes : tuple of labels, or None
+        Of two the negative one first.
     target_range : (float, float) or None
         Bounds of a real target.
 
@@ -67,16 +75,20 @@ class LinearFit:
         collector.settle_shape(request.adjacency, layout())
         self.index_base = collector.index_base
         loss_name = self._settle_loss(collector, facts)
-        self.classes: tuple[Label, Label] | None = None
+        self.classes: tuple[Label, ...] | None = None
         self.target_range: tuple[float, float] | None = None
-        if loss_name == "logistic":
-            self.classes = collector.settle_labels(request.positive_label)
-            target = collector.binary_target(self.classes)
+        span = 1.0
+        if loss_name in ("logistic", "multinomial"):
+            self.classes = collector.settle_labels(loss_name, request.positive_label)
+            target = collector.class_target(self.classes)
         else:
-            self.target_range = collector.settle_range()
+            self.target_range = collector.settle_range(loss_name)
             target = collector.real_target(self.target_range)
-        self.plan: FitPlan = plan_fit(request, facts, loss_named(loss_name))
+            span = self.target_range[1] - self.target_range[0]
+        loss = self._loss(loss_name)
+        self.plan: FitPlan = plan_fit(request, facts, loss, target_span=span)
         self._records: PrivateRecords = collector.build(target, self.plan.grid, request.threads)
+        self.max_exposure = collector.max_exposure
         self._records.check_selections(self.plan.releases, source)
 
     def run(
@@ -105,7 +117,7 @@ class LinearFit:
             grid=plan.grid,
             n_rows=plan.facts.integer("rows"),
             releases=plan.releases,
-            noise=noise_of(private=self.request.budget is not None, seed=self.request.seed),
+            noise=noise_of(private=not self.request.without_noise, seed=self.request.seed),
         )
         return plan.algorithm.run(curator, report_progress)
 
@@ -115,7 +127,7 @@ class LinearFit:
         return {
             "dpfit": __version__,
             "dataset": request.dataset,
-            "algorithm": plan.algorithm.name,
+            "algorithm": request.algorithm,
             "private": request.private,
             "reproducible": request.seed is not None,
             "adjacency": str(request.adjacency),
@@ -136,4 +148,15 @@ class LinearFit:
             said = declared.labels is not None or declared.target_range is not None
             loss, origin = collector.infer_loss(), Origin.DECLARED if said else Origin.ASSUMED
         facts.add(PublicFact("loss", loss, origin, "--loss"))
+        self.request.check_offset(loss)
         return loss
+
+    def _loss(self, name: str) -> Loss:
+        if name == "multinomial":
+            assert self.classes is not None
+            return Multinomial(len(self.classes))
+        if name == "huber":
+            assert self.target_range is not None
+            return Huber(self.request.huber_of_range(self.target_range))
+        plain: dict[str, Loss] = {one.name: one for one in (Logistic(), Poisson(), Squared())}
+        return plain[name]

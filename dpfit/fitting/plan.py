@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import Any, Final
 
 from dpfit.algorithms import dp_fw, dp_gd, dp_ight, dp_iht, dp_screen, two_stage
-from dpfit.algorithms.base import Algorithm
+from dpfit.algorithms.base import Algorithm, Setting
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.design.grid import Grid, grid_bits
-from dpfit.fitting.request import FitRequest
+from dpfit.errors import UsageError
+from dpfit.fitting.request import ORIGINALS, FitRequest
 from dpfit.losses.base import Loss
-from dpfit.losses.logistic import Logistic
-from dpfit.losses.squared import Squared
+from dpfit.losses.huber import Huber
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.curator import Release
 from dpfit.privacy.events import Event, NonPrivateEvent
@@ -82,8 +82,21 @@ def finest_grid(request: FitRequest) -> Grid:
     )
 
 
-def plan_fit(request: FitRequest, facts: PublicFacts, loss: Loss) -> FitPlan:
+def plan_fit(
+    request: FitRequest, facts: PublicFacts, loss: Loss, *, target_span: float = 1.0
+) -> FitPlan:
     """Fix the settings, the mechanisms and the charge.
+
+    Parameters
+    ----------
+    request : FitRequest
+        What the user asked for.
+    facts : PublicFacts
+        Declared and assumed.
+    loss : Loss
+        As chosen or inferred.
+    target_span : float
+        Length of a real target's public range.
 
     Raises
     ------
@@ -92,7 +105,7 @@ def plan_fit(request: FitRequest, facts: PublicFacts, loss: Loss) -> FitPlan:
     """
     row_bits, residual_bits = grid_bits(facts.integer("rows"))
     grid = replace(finest_grid(request), bits=row_bits)
-    algorithm = _algorithm(request, facts, loss)
+    algorithm = _algorithm(request, facts, loss, target_span)
     releases = _releases(algorithm, request, grid, residual_bits)
     events: list[Event] = [NonPrivateEvent(label=release.label) for release in releases]
     if request.private:
@@ -116,12 +129,9 @@ def charge_ahead(request: FitRequest) -> list[Event]:
     ]
 
 
-def loss_named(name: str) -> Loss:
-    """The loss of that command-line name."""
-    return Logistic() if name == "logistic" else Squared()
-
-
-def _algorithm(request: FitRequest, facts: PublicFacts, loss: Loss) -> Algorithm:
+def _algorithm(
+    request: FitRequest, facts: PublicFacts, loss: Loss, target_span: float
+) -> Algorithm:
     """The default rule's settings, with what the user asked for in their place."""
     scale = PublicScale(
         n_rows=facts.integer("rows"),
@@ -130,13 +140,28 @@ def _algorithm(request: FitRequest, facts: PublicFacts, loss: Loss) -> Algorithm
         row_norm=request.row_norm,
         squared_mu=request.budget.squared_mu if request.budget else None,
         adjacency=request.adjacency,
+        count_unit=min(1.0, 1.0 / target_span),
     )
     sparsity = request.sparsity
     if sparsity is not None:
         sparsity = min(sparsity, scale.n_features)
-    rule = _RULES[request.algorithm](scale, sparsity)
-    algorithm: Algorithm = replace(rule, **request.asked_settings())
+    rule = _RULES[ORIGINALS.get(request.algorithm, request.algorithm)](scale, sparsity)
+    algorithm: Algorithm = replace(rule, **_wished(request, loss))
     return algorithm
+
+
+def _wished(request: FitRequest, loss: Loss) -> dict[str, Setting]:
+    """What the user asked for, and what follows from the loss."""
+    wished: dict[str, Setting] = dict(request.asked_settings())
+    if isinstance(loss, Huber):
+        wished.setdefault("residual_clip", loss.threshold)  # no residual is larger
+    if loss.name == "multinomial":
+        request.check_classes()
+    elif request.joint_rows:
+        raise UsageError("--sparsity-mode belongs to --loss multinomial")
+    if request.joint_rows:
+        wished["joint_rows"] = True
+    return wished
 
 
 def _releases(algorithm: Algorithm, request: FitRequest, grid: Grid, bits: int) -> list[Release]:

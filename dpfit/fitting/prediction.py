@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from dpfit.data.rows import RowBlock
 from dpfit.design.fixed_point import row_scaled
 from dpfit.design.grid import Grid, RowMap
-from dpfit.files.linear_model import LinearModel
+from dpfit.files.linear_model import LINKS, LinearModel
 from dpfit.losses.logistic import Logistic
+from dpfit.losses.multinomial import Multinomial
+from dpfit.losses.poisson import Poisson
 from dpfit.losses.squared import Squared
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -28,11 +30,16 @@ class LinearPredictor:
 
     def __init__(self, model: LinearModel) -> None:
         self._model = model
+        self._link = LINKS[model.loss]
         kind, norm = model.row_map
         self._grid = Grid(norm, RowMap(kind), bits=0, intercept=False)
 
     def margins(self, block: RowBlock) -> Floats:
-        """The score of each row, shape (n_rows,)."""
+        """The score of each row, shape (n_rows,), or (n_rows, k) of k classes."""
+        scores = self._without_offsets(block)
+        return scores if block.offset is None else scores + block.offset
+
+    def _without_offsets(self, block: RowBlock) -> Floats:
         model = self._model
         rows = np.repeat(np.arange(block.n_rows), np.diff(block.indptr))
         values = row_scaled(block, self._grid, rows)
@@ -41,11 +48,12 @@ class LinearPredictor:
             values = np.clip(values, -bound, bound)
         columns = block.indices.astype(np.int64) - model.index_base
         if not len(model.indices):
-            return self._scores(np.zeros(block.n_rows), np.zeros(block.n_rows))
+            nothing = np.zeros((block.n_rows, *model.values.shape[1:]))
+            return self._scores(nothing, np.zeros(block.n_rows))
         place = np.minimum(np.searchsorted(model.indices, columns), len(model.indices) - 1)
         known = model.indices[place] == columns
         place, rows, values = place[known], rows[known], values[known]
-        sums = _by_row(rows, values * model.values[place], block.n_rows)
+        sums = _summed(rows, values, model.values[place], block.n_rows)
         if model.centring is None:
             return self._scores(sums, np.zeros(block.n_rows))
         # |z|^2 without the centre's own square, which every row shares.
@@ -58,22 +66,39 @@ class LinearPredictor:
         if model.centring is None:
             return np.asarray(model.offset + model.intercept + sums)
         centre, constant = model.centring
-        numerator = model.intercept + sums - float(model.values @ centre)
+        numerator = model.intercept + sums - centre @ model.values
         length = np.sqrt(np.maximum(squares + float(centre @ centre), 0.0) + constant**2)
-        return np.asarray(model.offset + numerator / length)
+        return np.asarray(model.offset + (numerator.T / length).T)
 
-    def probabilities(self, margins: Floats) -> Floats:
-        """Probability of the positive class."""
-        return Logistic().mean(margins)
+    def means(self, margins: Floats) -> Floats:
+        """The expected target: probability of the positive class, or of each, or the value.
+
+        Values lie inside the target's range, but for rates under an exposure, which may be any.
+        """
+        if self._link == "logit":
+            return Logistic().mean(margins)
+        if self._link == "softmax":
+            return Multinomial(margins.shape[1]).mean(margins)
+        assert self._model.target_range is not None
+        low, high = self._model.target_range
+        if self._link == "log":
+            return np.asarray(high * Poisson().mean(margins))
+        return np.asarray(low + (high - low) * np.clip(Squared().mean(margins), 0.0, 1.0))
 
     def answers(self, margins: Floats) -> NDArray[np.float64] | NDArray[np.object_]:
-        """Predicted label of each row, or its predicted value inside the target range."""
-        model = self._model
-        if model.classes is not None:
-            return np.array(model.classes, object)[(margins > 0.0).astype(np.intp)]
-        assert model.target_range is not None
-        low, high = model.target_range
-        return np.asarray(low + (high - low) * np.clip(Squared().mean(margins), 0.0, 1.0))
+        """Predicted label of each row, or its predicted value."""
+        classes = self._model.classes
+        if classes is None:
+            return self.means(margins)
+        table = np.array(classes, object)
+        return table[margins.argmax(axis=1) if margins.ndim == 2 else (margins > 0.0) * 1]
+
+
+def _summed(rows: NDArray[np.int64], values: Floats, weights: Floats, n_rows: int) -> Floats:
+    """Sums of ``value weight`` over each row, for each column of the weights."""
+    if weights.ndim == 1:
+        return _by_row(rows, values * weights, n_rows)
+    return np.stack([_by_row(rows, values * column, n_rows) for column in weights.T], axis=1)
 
 
 def _by_row(rows: NDArray[np.int64], weights: Floats, n_rows: int) -> Floats:

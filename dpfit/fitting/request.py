@@ -28,7 +28,7 @@ class Traits:
     by_entry : bool
         Whether its noise grows with the largest entry of a row.
     selects : bool
-        Whether it chooses columns under noise that no budget in mu can pay.
+        Whether it chooses columns by one score each, under noise that no budget in mu can pay.
     """
 
     settings: tuple[str, ...]
@@ -51,10 +51,15 @@ ALGORITHMS: Final = {
         ("iterations", "residual_clip"), sparsity=True, intercept=False, selects=True
     ),
 }
+ORIGINALS: Final = {"ight": "dp-ight", "gd": "dp-gd", "iht": "dp-iht", "fw": "dp-fw"}
+"""The non-private originals: the same algorithm without noise."""
 AUTO: Final = "auto"
 _SETTINGS: Final = ("iterations", "step_size", "residual_clip", "l1_radius", "selection")
 SELECTIONS: Final = ("one-shot", "peeling")
-LOSSES: Final = ("logistic", "squared")
+LOSSES: Final = ("logistic", "squared", "huber", "poisson", "multinomial")
+_OF_CLASSES: Final = ("logistic", "multinomial")
+_WITH_OFFSET: Final = ("poisson", "logistic")
+_DEFAULT_HUBER: Final = 0.1  # of the target's range
 
 _DEFAULT_ENTRY: Final = 0.2  # best of 0.05 to 0.4 on text with unit rows
 _LARGEST_COUNT: Final = 1 << 40  # of rows or features: more would leave no number grid
@@ -71,7 +76,9 @@ class FitRequest:
     sparsity : int or None
         Coefficients to keep; None keeps a dense model, where the algorithm has one.
     budget : Budget or None
-        None asks for a run without privacy.
+        Needed unless the run is without noise; there it only fixes what the rules derive from it.
+    without_noise : bool
+        Whether to fit without noise and so without privacy.
     dataset : str
         What the ledger calls the data.
     algorithm, loss : str
@@ -82,6 +89,12 @@ class FitRequest:
         C of ``dp-fw``.
     selection : str or None
         How ``dp-iht`` chooses columns.
+    joint_rows : bool
+        Whether the classes of a multinomial model share their s columns.
+    huber_threshold : float or None
+        Where Huber's loss turns, in units of the target.
+    exposed : bool
+        Whether records have an offset or exposure.
     entry_clip : float or None
         Bound on a single entry, as a share of the row norm.
     row_norm : float
@@ -112,6 +125,7 @@ class FitRequest:
     sparsity: int | None
     budget: Budget | None
     dataset: str
+    without_noise: bool = False
     algorithm: str = "dp-ight"
     loss: str | None = None
     iterations: int | None = None
@@ -119,6 +133,9 @@ class FitRequest:
     residual_clip: float | None = None
     l1_radius: float | None = None
     selection: str | None = None
+    joint_rows: bool = False
+    huber_threshold: float | None = None
+    exposed: bool = False
     entry_clip: float | None = None
     row_norm: float = 1.0
     row_map: RowMap = RowMap.NORMALIZE
@@ -131,7 +148,11 @@ class FitRequest:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        _one_of("--algo", self.algorithm, tuple(ALGORITHMS))
+        _one_of("--algo", self.algorithm, (*ALGORITHMS, *ORIGINALS))
+        if self.algorithm in ORIGINALS and not self.without_noise:
+            raise UsageError(f"--algo {self.algorithm} is the original without noise")
+        if self.budget is None and not self.without_noise:
+            raise UsageError("no privacy budget was given")
         if self.loss is not None:
             _one_of("--loss", self.loss, LOSSES)
         self._check_settings()
@@ -152,10 +173,11 @@ class FitRequest:
         if not _ROW_NORMS[0] <= self.row_norm <= _ROW_NORMS[1]:
             raise UsageError("--row-norm is outside the range of usable numbers")
         self._check_target()
+        self._check_attributes()
 
     def _check_settings(self) -> None:
         """Refuse a setting that the algorithm does not have, instead of dropping it."""
-        traits = ALGORITHMS[self.algorithm]
+        traits = self.traits
         for name in self.asked_settings().keys() - set(traits.settings):
             raise UsageError(f"--{name.replace('_', '-')} is no setting of --algo {self.algorithm}")
         if self.sparsity is not None:
@@ -164,10 +186,27 @@ class FitRequest:
             _at_least_one("--sparsity", self.sparsity)
         elif traits.sparsity:
             raise UsageError(f"--algo {self.algorithm} needs --sparsity, the coefficients to keep")
+        if self.loss == "multinomial":
+            self.check_classes()
+        elif self.joint_rows and self.loss is not None:
+            raise UsageError("--sparsity-mode belongs to --loss multinomial")
         if traits.selects and self.budget is not None:
             _ = self.budget.total_rho  # selections need a budget in rho; one in mu is refused here
         if not self.intercept and not traits.intercept:
             raise UsageError(f"--algo {self.algorithm} has no fit without an intercept")
+
+    @property
+    def traits(self) -> Traits:
+        """What the algorithm can be told."""
+        return ALGORITHMS[ORIGINALS.get(self.algorithm, self.algorithm)]
+
+    def check_classes(self) -> None:
+        """Refuse several classes where the algorithm has none."""
+        if self.traits.selects:
+            able = ", ".join(name for name, traits in ALGORITHMS.items() if not traits.selects)
+            raise UsageError(
+                f"--algo {self.algorithm} fits two classes only", hint=f"choose one of {able}"
+            )
 
     def asked_settings(self) -> dict[str, int | float | str]:
         """The settings of the algorithm that the user gave."""
@@ -183,25 +222,53 @@ class FitRequest:
                     raise UsageError(f"{option} must be at most {_LARGEST_COUNT}")
         if declared.labels is not None and declared.target_range is not None:
             raise UsageError("--labels and --target-range exclude each other")
-        if declared.labels is not None and self.loss == "squared":
-            raise UsageError("--labels belongs to --loss logistic")
+        if declared.labels is not None:
+            if self.loss not in (None, *_OF_CLASSES):
+                raise UsageError("--labels belongs to --loss logistic or multinomial")
+            if self.loss == "logistic" and len(declared.labels) != 2:
+                raise UsageError("--loss logistic has two labels; more need --loss multinomial")
         if declared.target_range is not None:
-            if self.loss == "logistic":
-                raise UsageError("--target-range belongs to --loss squared")
+            if self.loss in _OF_CLASSES:
+                raise UsageError("--target-range belongs to a target that is a number")
             low, high = declared.target_range
             if not (low < high and math.isfinite(high - low)):
                 raise UsageError("--target-range needs two finite numbers, the lower first")
+            if self.loss == "poisson" and low != 0.0:
+                raise UsageError("--target-range of counts begins at 0")
+
+    def _check_attributes(self) -> None:
+        """Weights, offsets and the threshold of Huber's loss."""
+        _positive("--huber-threshold", self.huber_threshold)
+        if self.huber_threshold is not None and self.loss != "huber":
+            raise UsageError("--huber-threshold belongs to --loss huber")
+        _positive("--max-weight", self.declared.max_weight)
+        _positive("--max-exposure", self.declared.max_exposure)
+        if self.declared.max_exposure is not None and self.loss != "poisson":
+            raise UsageError("--max-exposure belongs to --loss poisson")
+        if self.loss is not None:
+            self.check_offset(self.loss)
+
+    def check_offset(self, loss: str) -> None:
+        """Refuse an offset or exposure where the scale of scores is none that a user knows."""
+        if self.exposed and loss not in _WITH_OFFSET:
+            raise UsageError(f"--loss {loss} has no offset or exposure")
+
+    def huber_of_range(self, target_range: tuple[float, float]) -> float:
+        """The threshold of Huber's loss as a share of the target's range."""
+        if self.huber_threshold is None:
+            return _DEFAULT_HUBER
+        return self.huber_threshold / (target_range[1] - target_range[0])
 
     @property
     def entry_bound(self) -> float:
         """The entry clip as wished, or 0.2 where selection noise pays for the largest entry."""
         if self.entry_clip is not None:
             return self.entry_clip
-        return _DEFAULT_ENTRY if ALGORITHMS[self.algorithm].by_entry else 1.0
+        return _DEFAULT_ENTRY if self.traits.by_entry else 1.0
 
     @property
     def private(self) -> bool:
-        return self.budget is not None and self.seed is None
+        return not self.without_noise and self.seed is None
 
 
 def chosen_algorithm(name: str, *, intercept: bool) -> str:

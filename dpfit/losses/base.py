@@ -17,14 +17,30 @@ class Loss(Protocol):
     ----------
     name : str
         As on the command line.
+    link : str
+        What the margin is of the mean: ``logit``, ``identity``, ``log`` or ``softmax``.
     """
 
     name: str
+    link: str
+
+    @property
+    def n_scores(self) -> int:
+        """How many margins a record has: 1, or one for each class."""
+        ...
 
     def mean(self, margins: Floats) -> Floats:
         """The inverse link: the expected target at each margin."""
         ...
 
     def residual(self, margins: Floats, target: Floats) -> Floats:
-        """``l'(m, y) = mean(m) - y``, by IEEE basic operations only: the same bits everywhere."""
+        """``l'(m, y)``, by IEEE basic operations only: the same bits everywhere.
+
+        Parameters
+        ----------
+        margins : float64 array, shape (n,) or (n, k)
+            With a column for each of k classes when the loss has several.
+        target : float64 array, shape (n,)
+            In [0, 1], or the number of the class.
+        """
         ...

@@ -13,6 +13,8 @@ class Squared:
     """
 
     name = "squared"
+    link = "identity"
+    n_scores = 1
 
     def mean(self, margins: Floats) -> Floats:
         return margins + 0.5

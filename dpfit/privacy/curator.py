@@ -27,10 +27,13 @@ from dpfit.privacy.mechanisms.peeling import peel
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.records import PrivateRecords
+from dpfit.privacy.residuals import residual_integers
 from dpfit.privacy.selection_release import SelectionRelease
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
+Scores: TypeAlias = float | Floats
+"""One number, or one for each class."""
 
 Release: TypeAlias = GaussianRelease | LaplaceRelease | SelectionRelease | PeelingRelease
 
@@ -45,17 +48,17 @@ class Point:
 
     Attributes
     ----------
-    coefficients : float64 array, shape (d,)
-        On the records as the Curator holds them now.
-    intercept : float
+    coefficients : float64 array, shape (d,) or (d, k)
+        On the records as the Curator holds them now, for each of k classes when there are several.
+    intercept : float or float64 array, shape (k,)
         Coefficient of the constant column.
-    offset : float
-        A public number added to every margin.
+    offset : float or float64 array, shape (k,)
+        Public numbers added to every margin.
     """
 
     coefficients: Floats
-    intercept: float
-    offset: float = 0.0
+    intercept: Scores
+    offset: Scores = 0.0
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,8 @@ class Curator:
     ) -> None:
         self._design = records.design
         self._target = records.target
+        self._offset = records.offset
+        self._shares = records.shares
         self._loss = loss
         self._grid = grid
         self._n_rows = n_rows
@@ -121,6 +126,13 @@ class Curator:
     def n_features(self) -> int:
         """The public number of columns that a gradient has now."""
         return self._design.n_features if self._view is None else self._view.n_features
+
+    def zero_point(self, offset: Scores = 0.0) -> Point:
+        """The model whose scores are all ``offset``."""
+        if self._loss.n_scores == 1:
+            return Point(np.zeros(self.n_features), 0.0, offset)
+        shape = (self.n_features, self._loss.n_scores)
+        return Point(np.zeros(shape), np.zeros(shape[1]), offset)
 
     def column_means(self, label: str) -> tuple[Floats, Floats]:
         """Noisy means of the positive and of the negative parts of ``x_j / K``, one release.
@@ -146,6 +158,27 @@ class Curator:
         parts = np.rint(np.fmin(np.fmax(self._target, 0.0), 1.0) * unit).astype(np.int64)
         total = np.clip(parts, 0, unit).sum(keepdims=True)
         return float(self._noisy(release, total)[0]) / unit / self._n_rows
+
+    def class_means(self, label: str) -> Floats:
+        """Noisy share of each class among the records, one of the charged releases, shape (k,)."""
+        release = self._take(label, Quantity.CLASS_SUMS)
+        counts = np.bincount(self._target.astype(np.int64), minlength=self._loss.n_scores)
+        sums = counts.astype(np.int64) * release.unit
+        return self._noisy(release, sums).astype(np.float64) / release.unit / self._n_rows
+
+    def target_and_exposure_means(self, label: str) -> tuple[float, float]:
+        """Noisy means of the mapped target and of ``e^offset``, one of the charged releases.
+
+        Offsets of counts are relative to the largest exposure; a record without one has all of it.
+        """
+        release = self._take(label, Quantity.TARGET_AND_EXPOSURE_SUMS)
+        unit = release.unit
+        offset = np.zeros(len(self._target)) if self._offset is None else self._offset
+        pairs = np.stack([self._target, np.exp(np.fmin(offset, 0.0))])
+        parts = np.rint(np.fmin(np.fmax(pairs, 0.0), 1.0) * unit).astype(np.int64)
+        sums = np.clip(parts, 0, unit).sum(axis=1)
+        target, exposure = self._noisy(release, sums) / unit / self._n_rows
+        return float(target), float(exposure)
 
     def noise_scale(self, label: str) -> float:
         """Standard deviation of the noise on a mean, in units of a record's largest share."""
@@ -200,7 +233,7 @@ class Curator:
             sums = sums[np.append(columns, len(sums) - 1)]
         gradient = self._noisy(release, sums).astype(np.float64)
         gradient *= self._length(clip, release.unit)
-        return Point(gradient[:-1], float(gradient[-1]))
+        return Point(gradient[:-1], gradient[-1])
 
     def _gradient_quantity(self, columns: Integers | None) -> Quantity:
         if self._view is not None:
@@ -303,7 +336,9 @@ class Curator:
     def _noisy(self, release: GaussianRelease | LaplaceRelease, sums: Integers) -> Integers:
         if isinstance(release, LaplaceRelease):
             return sums + self._fresh_laplace(release, len(sums))
-        return sums + self._noise.integers(release.scale_bits, len(sums), self._next_step())
+        noise = self._noise.integers(release.scale_bits, sums.size, self._next_step())
+        return sums + noise.reshape(sums.shape)
+
 
     def _fresh_laplace(self, release: LaplaceRelease | PeelingRelease, size: int) -> Integers:
         return self._noise.laplace(release.scale_bits, size, self._next_step())
@@ -314,28 +349,30 @@ class Curator:
         return step
 
     def _residual_integers(self, point: Point, clip: float, unit: int) -> Integers:
-        """Each record's integer multiplier; the last operation is its integer bound."""
+        """Each record's integer multipliers, within the limit that the charge reckons with."""
         limits = unit if self._view is None else self._view.limits(unit)
         residual = self._loss.residual(self._margins(point), self._target)
-        clipped = np.fmin(np.fmax(residual, -clip), clip)  # fmax turns NaN into -clip
-        integers = np.rint(clipped / clip * limits).astype(np.int64)
-        return np.asarray(np.clip(integers, -limits, limits))
+        return residual_integers(residual, clip, limits, self._shares)
 
     def _margins(self, point: Point) -> Floats:
+        rows = self._design if self._view is None else self._view
+        squared_norm = self._grid.squared_norm if self._view is None else self._view.squared_norm
+        integer_point, bits = quantised(point, squared_norm)
+        margins = rows.margins(integer_point).astype(np.float64)
         if self._view is None:
-            integer_point, bits = quantised(point, self._grid.squared_norm)
-            exact = self._design.margins(integer_point).astype(np.float64)
-            return exact * math.ldexp(self._grid.unit, -bits) + point.offset
-        integer_point, bits = quantised(point, self._view.squared_norm)
-        exact = self._view.margins(integer_point).astype(np.float64)
-        return exact * math.ldexp(1.0, -bits) / self._view.lengths + point.offset
+            margins *= math.ldexp(self._grid.unit, -bits)
+        else:
+            margins *= math.ldexp(1.0, -bits)
+            margins = (margins.T / self._view.lengths).T
+        margins += point.offset
+        return margins if self._offset is None else margins + self._offset
 
 
 def quantised(point: Point, squared_norm: int) -> tuple[IntegerPoint, int]:
     """A public point on the finest grid 2^-bits for which every margin is exact.
 
-    ``sqrt(K2) |theta_q| <= 2^53`` bounds every partial sum of a margin in any order, so margins are
-    exact integers. A point that is not finite becomes zero in the coordinates that are not.
+    ``sqrt(K2) |theta_q| <= 2^53``, for each class, bounds every partial sum of a margin in any
+    order, so margins are exact integers. What is not finite becomes zero.
 
     Parameters
     ----------
@@ -349,16 +386,18 @@ def quantised(point: Point, squared_norm: int) -> tuple[IntegerPoint, int]:
     tuple of IntegerPoint and int
         The integers ``rint(theta 2^bits)`` and ``bits``.
     """
-    support = np.flatnonzero(point.coefficients)
-    stacked = np.append(point.coefficients[support], point.intercept)
+    coefficients = point.coefficients
+    support = np.flatnonzero(coefficients if coefficients.ndim == 1 else coefficients.any(axis=1))
+    stacked = np.concatenate([coefficients[support], np.asarray(point.intercept)[None]])
     stacked = np.nan_to_num(stacked, posinf=0.0, neginf=0.0)
     largest = float(np.max(np.abs(stacked)))
-    if largest == 0.0:
-        return IntegerPoint(np.zeros(0, np.int64), np.zeros(0, np.int64), 0), 0
-    # log2 of sqrt(K2) |theta|, rounded up, with one bit for the rounding of the coefficients.
-    norm = float(np.sqrt(np.sum((stacked / largest) ** 2)))
-    size = sum(math.frexp(part)[1] for part in (largest, norm, math.sqrt(squared_norm)))
-    bits = _MARGIN_BITS - 1 - size
+    bits = 0
+    if largest > 0.0:
+        # log2 of sqrt(K2) |theta|, rounded up, with one bit for the rounding of the coefficients.
+        norm = float(np.max(np.sqrt(np.sum((stacked / largest) ** 2, axis=0))))
+        size = sum(math.frexp(part)[1] for part in (largest, norm, math.sqrt(squared_norm)))
+        bits = _MARGIN_BITS - 1 - size
     integers = np.rint(np.ldexp(stacked, bits)).astype(np.int64)
-    kept = np.flatnonzero(integers[:-1])
-    return IntegerPoint(support[kept], integers[kept], int(integers[-1])), bits
+    columns = integers[:-1]
+    kept = np.flatnonzero(columns if columns.ndim == 1 else columns.any(axis=1))
+    return IntegerPoint(support[kept], columns[kept], integers[-1]), bits

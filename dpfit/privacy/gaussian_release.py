@@ -25,7 +25,8 @@ def squared_factor(quantity: Quantity, grid: Grid, chosen: int) -> PerAdjacency[
     twice that (attained by opposite residuals on the same row) and zeroing one by once (exactness,
     sections 6 to 8). On k chosen columns and the intercept's, a record has at most k + 1 entries of
     at most K_inf. Column sums of positive and negative parts: two vectors of the non-negative part
-    of the unit ball are at most sqrt(2) apart. The target is a number in [0, 1].
+    of the unit ball are at most sqrt(2) apart. The target is a number in [0, 1], as is the
+    exposure; a record counts once, for its class.
 
     Parameters
     ----------
@@ -47,6 +48,10 @@ def squared_factor(quantity: Quantity, grid: Grid, chosen: int) -> PerAdjacency[
             return PerAdjacency(replace_one=2, add_remove=1)
         case Quantity.TARGET_SUM:
             return PerAdjacency(replace_one=1, add_remove=1)
+        case Quantity.TARGET_AND_EXPOSURE_SUMS:
+            return PerAdjacency(replace_one=2, add_remove=2)
+        case Quantity.CLASS_SUMS:
+            return PerAdjacency(replace_one=2, add_remove=1)
         case Quantity.SELECTION | Quantity.VOTES:
             raise ValueError("a selection has no Gaussian sensitivity")
 

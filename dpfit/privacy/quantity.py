@@ -13,5 +13,7 @@ class Quantity(StrEnum):
     UNIT_GRADIENT = "gradient over centred rows of length one"
     COLUMN_SUMS = "column sums of positive and negative parts"
     TARGET_SUM = "sum of the target"
+    TARGET_AND_EXPOSURE_SUMS = "sums of the target and of the exposure"
+    CLASS_SUMS = "number of records of each class"
     SELECTION = "selection of columns by gradient"
     VOTES = "selection of columns by votes of row blocks"

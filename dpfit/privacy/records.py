@@ -7,6 +7,7 @@ opens.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -27,7 +28,8 @@ Floats: TypeAlias = NDArray[np.float64]
 Label: TypeAlias = float | str
 Target: TypeAlias = NDArray[np.float64] | NDArray[np.object_]
 
-_MOST_LABELS: Final = 2
+_TWO: Final = 2
+_MOST_CLASSES: Final = 1000  # more assumed labels are most likely a column of values
 
 
 @dataclass(frozen=True)
@@ -40,17 +42,23 @@ class DeclaredFacts:
         Shape of the data.
     index_base : int or None
         Number of the first column in the file, 0 or 1.
-    labels : tuple of two labels, or None
-        The label set; the second is the positive class.
+    labels : tuple of labels, or None
+        The label set; of two the second is the positive class.
     target_range : (float, float) or None
         Bounds of a real target.
+    max_weight : float or None
+        Bound on a row's weight.
+    max_exposure : float or None
+        Bound on a row's exposure.
     """
 
     n_rows: int | None = None
     n_features: int | None = None
     index_base: int | None = None
-    labels: tuple[Label, Label] | None = None
+    labels: tuple[Label, ...] | None = None
     target_range: tuple[float, float] | None = None
+    max_weight: float | None = None
+    max_exposure: float | None = None
 
 
 @dataclass(frozen=True)
@@ -75,10 +83,24 @@ class Layout:
 
 @dataclass(frozen=True)
 class PrivateRecords:
-    """Records on the integer grid with targets in [0, 1]; for the Curator alone."""
+    """Records on the integer grid; for the Curator alone.
+
+    Attributes
+    ----------
+    design : LocalDesign
+        The rows.
+    target : float64 array, shape (n,)
+        In [0, 1], or the number of the class.
+    offset : float64 array, shape (n,), or None
+        Added to each record's margin.
+    shares : float64 array, shape (n,), or None
+        Weight of each record over the largest one, in [0, 1].
+    """
 
     design: LocalDesign
     target: Floats
+    offset: Floats | None = None
+    shares: Floats | None = None
 
     def check_selections(self, releases: Iterable[object], source: str) -> None:
         """Refuse, before the charge, so many records that the scores of a selection could wrap.
@@ -111,6 +133,13 @@ class RecordCollector:
         Grows by what was declared or assumed here; refuses assumptions in a strict run.
     source : str
         What to call the input in messages.
+
+    Attributes
+    ----------
+    index_base : int
+        Number of the first column, once the shape is settled.
+    max_exposure : float
+        The exposure that offsets of counts are relative to.
     """
 
     def __init__(
@@ -121,6 +150,9 @@ class RecordCollector:
         self._facts = facts
         self._source = source
         self._targets: list[Target] = []
+        self._offsets: list[Floats] = []
+        self.max_exposure = 1.0
+        self._weights: list[Floats] = []
 
     def collect(self, blocks: Iterable[RowBlock]) -> None:
         """Quantise every block; its floats are not kept."""
@@ -129,6 +161,10 @@ class RecordCollector:
             if block.target is None:
                 raise DataError("holds no target", path=self._source)
             self._targets.append(block.target)
+            if block.offset is not None:
+                self._offsets.append(block.offset)
+            if block.weight is not None:
+                self._weights.append(block.weight)
 
     def settle_shape(self, adjacency: Adjacency, layout: Layout) -> None:
         """Fix the public shape and the numbering of the columns.
@@ -198,64 +234,79 @@ class RecordCollector:
             self._add(name, said, Origin.DECLARED, option)
 
     def infer_loss(self) -> str:
-        """``logistic`` when the target has two values, ``squared`` otherwise."""
-        if self._declared.labels is not None:
-            return "logistic"
-        if self._declared.target_range is not None:
-            return "squared"
-        two = len(self._distinct_labels(_MOST_LABELS + 1)) <= _MOST_LABELS
-        return "logistic" if two else "squared"
+        """By the labels or the range declared, or else by the values of the target.
 
-    def settle_labels(self, positive: Label | None) -> tuple[Label, Label]:
-        """The two labels, negative first, declared or assumed.
+        Two values are classes, more than two texts as well; more than two numbers are values.
+        """
+        declared = self._declared
+        if declared.labels is not None:
+            return "logistic" if len(declared.labels) == _TWO else "multinomial"
+        if declared.target_range is not None:
+            return "squared"
+        found = self._distinct_labels(_TWO + 1)
+        if len(found) <= _TWO:
+            return "logistic"
+        return "multinomial" if isinstance(found[0], str) else "squared"
+
+    def settle_labels(self, loss: str, positive: Label | None) -> tuple[Label, ...]:
+        """The labels, declared or assumed; of two the negative one first.
 
         Parameters
         ----------
+        loss : str
+            ``logistic``, for two labels, or ``multinomial``.
         positive : label or None
-            The positive class, where the user named it; the larger label otherwise.
+            The positive class of two, where the user named it; the larger label otherwise.
         """
         if self._declared.labels is not None:
             labels, origin = list(self._declared.labels), Origin.DECLARED
         else:
-            labels, origin = self._distinct_labels(_MOST_LABELS + 1), Origin.ASSUMED
-        if len(labels) > _MOST_LABELS and isinstance(labels[0], str):
-            raise self._too_many_texts()
-        if len(labels) != _MOST_LABELS:
+            labels, origin = self._distinct_labels(_MOST_CLASSES + 1), Origin.ASSUMED
+        self._check_number(len(labels), loss)
+        if positive is not None:
+            if positive not in labels or len(labels) != _TWO:
+                raise UsageError("--positive-label is not one of two labels")
+            labels = [label for label in labels if label != positive] + [positive]
+        self._facts.add(PublicFact("labels", list(labels), origin, "--labels"))
+        return tuple(labels)
+
+    def _check_number(self, n_labels: int, loss: str) -> None:
+        if loss == "logistic" and n_labels != _TWO:
             raise DataError(
                 "its target does not have exactly two values",
                 path=self._source,
-                hint="declare them with --labels, or choose --loss squared for a real target",
+                hint="choose --loss multinomial for more classes, --loss squared for a real target",
             )
-        if positive is not None:
-            if positive not in labels:
-                raise UsageError("--positive-label is not one of the two labels")
-            labels = [label for label in labels if label != positive] + [positive]
-        self._facts.add(PublicFact("labels", list(labels), origin, "--labels"))
-        return labels[0], labels[1]
+        if not _TWO <= n_labels <= _MOST_CLASSES:
+            raise DataError(
+                f"its target does not have 2 to {_MOST_CLASSES} values",
+                path=self._source,
+                hint="declare the classes with --labels",
+            )
 
-    def binary_target(self, classes: tuple[Label, Label]) -> Floats:
-        """Targets as 0 and 1."""
+    def class_target(self, classes: tuple[Label, ...]) -> Floats:
+        """Targets as the numbers of their classes, from 0."""
         return np.concatenate([self._codes(target, classes) for target in self._targets])
 
-    def _codes(self, target: Target, classes: tuple[Label, Label]) -> Floats:
-        is_positive = np.asarray(target == classes[1])
-        if not np.all(is_positive | (target == classes[0])):
+    def _codes(self, target: Target, classes: tuple[Label, ...]) -> Floats:
+        codes = np.full(len(target), -1.0)
+        for code, label in enumerate(classes):
+            codes[np.asarray(target == label)] = code
+        if np.any(codes < 0.0):
             raise DataError(  # readers check declared labels and tell the line: a backstop
-                "has a label that is not one of the two declared",
+                "has a label that is not among the declared ones",
                 path=self._source,
                 hint="correct --labels (case and blanks matter)",
             )
-        return is_positive.astype(np.float64)
+        return codes
 
-    def settle_range(self) -> tuple[float, float]:
-        """Bounds of a real target, declared or assumed."""
+    def settle_range(self, loss: str) -> tuple[float, float]:
+        """Bounds of a real target, declared or assumed; counts begin at zero."""
         if any(target.dtype == object for target in self._targets):
-            if len(self._distinct_labels(_MOST_LABELS + 1)) > _MOST_LABELS:
-                raise self._too_many_texts()
             raise DataError(
                 "its target is text, not a number",
                 path=self._source,
-                hint="choose --loss logistic for two textual labels",
+                hint="choose --loss logistic or multinomial for textual labels",
             )
         bounds, origin = self._declared.target_range, Origin.DECLARED
         if bounds is None:
@@ -266,13 +317,12 @@ class RecordCollector:
                     "the range of the target cannot be assumed: all targets are equal",
                     hint="declare it with --target-range LOW HIGH",
                 )
-            bounds, origin = (low, high), Origin.ASSUMED
+            if loss == "poisson" and low < 0.0:
+                raise DataError("has a negative count", path=self._source)
+            bounds = (0.0, high) if loss == "poisson" else (low, high)
+            origin = Origin.ASSUMED
         self._facts.add(PublicFact("target_range", list(bounds), origin, "--target-range"))
         return bounds
-
-    def _too_many_texts(self) -> DataError:
-        message = "has more than two text labels; only two classes are supported"
-        return DataError(message, path=self._source)
 
     def real_target(self, bounds: tuple[float, float]) -> Floats:
         """Targets clipped to their public range and mapped to [0, 1], each by itself."""
@@ -294,13 +344,42 @@ class RecordCollector:
 
     def build(self, target: Floats, grid: Grid, threads: int) -> PrivateRecords:
         """The records on ``grid``, which is as fine as the collector's or coarser."""
+        offset, shares = self._settle_offset(), self._settle_shares()
         design = self._builder.build(
             self._facts.integer("features"),
             grid=grid,
             index_base=self.index_base,
             threads=threads,
         )
-        return PrivateRecords(design, target)
+        return PrivateRecords(design, target, offset, shares)
+
+    def _settle_offset(self) -> Floats | None:
+        """Offsets; those of counts below the largest exposure's, which cuts them."""
+        if not self._offsets:
+            return None
+        offset = np.concatenate(self._offsets)
+        if self._facts["loss"].value != "poisson":
+            return offset
+        largest = self._declared.max_exposure
+        origin = Origin.DEFAULT if largest is None else Origin.DECLARED
+        self.max_exposure = 1.0 if largest is None else largest
+        self._facts.add(
+            PublicFact("max_exposure", self.max_exposure, origin, "--max-exposure")
+        )
+        return np.fmin(offset - math.log(self.max_exposure), 0.0)
+
+    def _settle_shares(self) -> Floats | None:
+        """Weights over their public maximum, which cuts them."""
+        if not self._weights:
+            return None
+        weights = np.concatenate(self._weights)
+        largest, origin = self._declared.max_weight, Origin.DECLARED
+        if largest is None:
+            largest, origin = float(weights.max()), Origin.ASSUMED
+            if largest == 0.0:
+                raise DataError("gives every record the weight zero", path=self._source)
+        self._facts.add(PublicFact("max_weight", largest, origin, "--max-weight"))
+        return np.fmin(weights / largest, 1.0)
 
     def _add(self, name: str, value: int, origin: Origin, option: str) -> None:
         self._facts.add(PublicFact(name, value, origin, option))

@@ -152,7 +152,7 @@ def test_a_quantised_point_keeps_margins_exact(
     """sqrt(K2) |theta_q| <= 2^53 for any point at all, so every partial margin is exact."""
     grid = Grid(1.0, RowMap.NORMALIZE, bits, with_intercept)
     point, _ = quantised(Point(np.array(coefficients), intercept), grid.squared_norm)
-    squares = sum(value * value for value in point.values.tolist()) + point.intercept**2
+    squares = sum(value * value for value in [*point.values.tolist(), int(point.intercept)])
     assert grid.squared_norm * squares <= 2**106
 
 

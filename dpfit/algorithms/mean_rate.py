@@ -1,0 +1,32 @@
+"""A start for the log link: the rate that explains all counts without any column."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Final
+
+from dpfit.privacy.curator import Curator
+from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.quantity import Quantity
+
+MEAN_RATE: Final = PlannedRelease(
+    "mean rate", Quantity.TARGET_AND_EXPOSURE_SUMS, 1, Fraction(1, 50)
+)
+_LEAST: Final = 1e-9  # of the top of the range of counts
+
+
+def released_means(curator: Curator) -> tuple[float, float]:
+    """Released mean count, over the top of its range, and mean exposure.
+
+    A mean below the standard deviation of its noise counts as that: it tells no more.
+    """
+    least = min(max(curator.noise_scale(MEAN_RATE.label), _LEAST), 1.0)
+    target, exposure = curator.target_and_exposure_means(MEAN_RATE.label)
+    return min(max(target, least), 1.0), min(max(exposure, least), 1.0)
+
+
+def log_mean_rate(curator: Curator) -> float:
+    """Logarithm of the released mean count over the released mean exposure."""
+    target, exposure = released_means(curator)
+    return math.log(target / exposure)
