@@ -34,7 +34,7 @@ class DpGd(DescentSettings):
         point = noisy_descent(
             curator,
             self,
-            project=lambda coefficients: coefficients,
+            project=lambda point, done: point,
             report_progress=report_progress,
         )
         theta = point.coefficients

@@ -9,16 +9,19 @@ exactly. Residuals are clipped, which bounds the gradient for every loss without
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.hard_threshold import hard_threshold, support_of
 from dpfit.algorithms.noisy_descent import DescentSettings, noisy_descent
 from dpfit.algorithms.outcome import Outcome
-from dpfit.privacy.curator import Curator
+from dpfit.privacy.curator import Curator, Point
+
+Integers: TypeAlias = NDArray[np.int64]
 
 _CONTRACTION: Final = 1.8  # eta for the squared loss
 _WIDE: Final = 10_000  # columns; census (123) and app-use data (5,378) diverge by the wide rule
@@ -27,14 +30,26 @@ _NOISE_SHARE: Final = 0.07  # of the target's range, on a prediction
 
 @dataclass(frozen=True)
 class DpIght(DescentSettings):
-    """DP-IGHT: keeps s coefficients after each step; the intercept is not thresholded."""
+    """DP-IGHT: keeps s coefficients; the intercept is not thresholded.
+
+    Attributes
+    ----------
+    threshold : str
+        When: ``each`` step, as published; the ``final`` one only; or ``decreasing``, with none in
+        the first half of the steps and then sparsities that fall geometrically from d to s.
+    projection_radius : float or None
+        C: after the threshold the model, its intercept's coefficient included, is scaled down to
+        the l2 norm C. None leaves it.
+    """
 
     sparsity: int  # needed here
+    threshold: str = "each"
+    projection_radius: float | None = None
 
     name = "dp-ight"
 
     def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
-        """Fit: ``theta_t = H_s(theta_{t-1} - eta (gradient + noise))`` from ``theta_0 = 0``.
+        """Fit: ``theta_t = P_C(H_s(theta_{t-1} - eta (gradient + noise)))`` from ``theta_0 = 0``.
 
         Parameters
         ----------
@@ -48,16 +63,38 @@ class DpIght(DescentSettings):
         Outcome
             The last iterate, at most ``sparsity`` non-zero coefficients.
         """
-        point = noisy_descent(
-            curator,
-            self,
-            project=lambda coefficients: hard_threshold(
-                coefficients, self.sparsity, joint=self.joint_rows
-            ),
-            report_progress=report_progress,
-        )
+        kept = self.sparsities(curator.n_features)
+
+        def project(point: Point, done: int) -> Point:
+            theta = hard_threshold(point.coefficients, int(kept[done - 1]), joint=self.joint_rows)
+            return within_ball(replace(point, coefficients=theta), self.projection_radius)
+
+        point = noisy_descent(curator, self, project=project, report_progress=report_progress)
         support = support_of(point.coefficients)
         return Outcome(support, point.coefficients[support], point.intercept, point.offset)
+
+    def sparsities(self, n_features: int) -> Integers:
+        """Coefficients kept after each step, shape (T,); the last is s."""
+        steps = self.iterations
+        if self.threshold == "each":
+            return np.full(steps, self.sparsity)
+        kept = np.full(steps, n_features)
+        if self.threshold == "decreasing":
+            falling = steps - steps // 2
+            share = np.arange(1, falling + 1) / falling
+            fallen = n_features * (self.sparsity / n_features) ** share
+            kept[-falling:] = np.maximum(np.rint(fallen), self.sparsity)
+        kept[-1] = self.sparsity
+        return kept
+
+
+def within_ball(point: Point, radius: float | None) -> Point:
+    """The nearest model of l2 norm at most ``radius``, the intercept's coefficient included."""
+    length = float(np.linalg.norm(np.append(point.coefficients, point.intercept)))
+    if radius is None or length <= radius:
+        return point
+    scale = radius / length
+    return Point(point.coefficients * scale, point.intercept * scale, point.offset)
 
 
 def default_rule(scale: PublicScale, sparsity: int) -> DpIght:

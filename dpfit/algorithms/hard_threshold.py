@@ -53,7 +53,7 @@ def largest_entries(coefficients: Floats, sparsity: int, *, joint: bool) -> NDAr
     return keep
 
 
-def support_of(coefficients: Floats) -> Integers:
-    """Sorted indices of the columns with a coefficient that is not zero, for any class."""
+def support_of(coefficients: Floats | NDArray[np.bool_]) -> Integers:
+    """Sorted indices of the columns with an entry that is not zero, for any class."""
     nonzero = coefficients if coefficients.ndim == 1 else coefficients.any(axis=1)
     return np.flatnonzero(nonzero)

@@ -59,8 +59,14 @@ class DescentSettings:
     def planned(self) -> list[PlannedRelease]:
         """All of the budget goes to the gradients, but for what the start takes."""
         start = [MEAN_RATE] if self.from_mean_rate else []
-        left = 1 - sum((one.budget_part for one in start), Fraction(0))
-        return [*start, PlannedRelease("gradient", Quantity.GRADIENT, self.iterations, left)]
+        gradient = PlannedRelease(
+            "gradient",
+            Quantity.GRADIENT,
+            self.iterations,
+            1 - sum((one.budget_part for one in start), Fraction(0)),
+            residual_clip=self.residual_clip,
+        )
+        return [*start, gradient]
 
     def start(self, curator: Curator) -> Point:
         """Where the descent begins."""
@@ -71,7 +77,7 @@ def noisy_descent(
     curator: Curator,
     settings: DescentSettings,
     *,
-    project: Callable[[Floats], Floats],
+    project: Callable[[Point, int], Point],
     report_progress: Callable[[int], None],
 ) -> Point:
     """``theta_t = project(theta_{t-1} - eta (gradient + noise))`` from ``theta_0 = 0``.
@@ -85,7 +91,7 @@ def noisy_descent(
     settings : DescentSettings
         T, eta and tau.
     project : callable
-        Applied to the coefficients after each step; the intercept is left alone.
+        Applied to the model after each step, with the number of steps done.
     report_progress : callable
         Called with the number of steps done, before each step and at the end.
 
@@ -103,7 +109,7 @@ def noisy_descent(
             intercept = saturated(
                 np.asarray(point.intercept - settings.step_size * gradient.intercept)
             )
-        point = Point(project(moved), intercept, point.offset)
+        point = project(Point(moved, intercept, point.offset), done + 1)
     report_progress(settings.iterations)
     return point
 

@@ -40,7 +40,23 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     loss: Annotated[
         str | None,
         typer.Option(
-            "--loss", metavar="NAME", help="logistic or squared [default: by the target's values]."
+            "--loss",
+            metavar="NAME",
+            help="logistic, multinomial, squared, huber or poisson [default: by the target].",
+        ),
+    ] = None
+    sparsity_mode: Annotated[
+        str | None,
+        typer.Option(
+            "--sparsity-mode",
+            metavar="MODE",
+            help="S columns per-class [default], or joint: the same for all classes.",
+        ),
+    ] = None
+    huber_threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--huber-threshold", metavar="H", help="In the target's units [default: 0.1 of range]."
         ),
     ] = None
     iterations: Annotated[
@@ -62,6 +78,16 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
         str | None,
         typer.Option(
             "--selection", metavar="NAME", help="Choice of columns in dp-iht: one-shot or peeling."
+        ),
+    ] = None
+    projection_radius: Annotated[
+        float | None,
+        typer.Option("--projection-radius", metavar="C", help="l2 bound on models of dp-ight."),
+    ] = None
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            "--threshold", metavar="WHEN", help="dp-ight: each step, decreasing, or final."
         ),
     ] = None
     entry_clip: Annotated[
@@ -94,6 +120,9 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     weight: Annotated[
         str | None, typer.Option("--weight", metavar="COLUMN", help="Column of row weights.")
     ] = None
+    max_weight: Annotated[
+        float | None, typer.Option("--max-weight", metavar="W", help="Public bound on a weight.")
+    ] = None
     offset: Annotated[
         str | None,
         typer.Option("--offset", metavar="COLUMN", help="Column that is added to the score."),
@@ -102,9 +131,13 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
         str | None,
         typer.Option("--exposure", metavar="COLUMN", help="Column whose logarithm is an offset."),
     ] = None
+    max_exposure: Annotated[
+        float | None,
+        typer.Option("--max-exposure", metavar="X", help="Public bound on an exposure [1]."),
+    ] = None
     labels: Annotated[
         str | None,
-        typer.Option("--labels", metavar="NEG,POS", help="Public label set, positive one last."),
+        typer.Option("--labels", metavar="NEG,POS", help="Public labels, the positive one last."),
     ] = None
     positive_label: Annotated[
         str | None, typer.Option("--positive-label", metavar="L", help="The positive class.")
@@ -145,7 +178,7 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
         bool, typer.Option("--dry-run", help="Show charge, noise and settings; spend nothing.")
     ] = False
     non_private: Annotated[
-        bool, typer.Option("--non-private", help="Fit without noise, for comparison.")
+        bool, typer.Option("--non-private", help="Fit without noise, by the same rules.")
     ] = False
     seed: Annotated[
         int | None,
@@ -167,7 +200,7 @@ def fit(options: FitOptions) -> None:
         raise UsageError("--json and -o - both want standard output")
     inputs = FitInputs.from_options(options)
     inputs.check_before_reading()
-    _warn_of_no_privacy(options, inputs.ledger.path, streams)
+    _warn_of_no_privacy(inputs, streams, dry_run=options.dry_run)
     if options.ledger is not None and not os.path.exists(options.ledger):
         streams.inform(f"{options.ledger}: a new ledger, without a cap")
     fitted = inputs.load(streams)
@@ -178,10 +211,12 @@ def fit(options: FitOptions) -> None:
     _run(fitted, inputs, streams, as_json=options.json)
 
 
-def _warn_of_no_privacy(options: FitOptions, ledger: str, streams: Streams) -> None:
-    if options.dry_run or not (options.non_private or options.seed is not None):
+def _warn_of_no_privacy(inputs: FitInputs, streams: Streams, *, dry_run: bool) -> None:
+    request = inputs.request
+    if dry_run or request.private:
         return
-    why = "--non-private adds no noise" if options.non_private else "--seed repeats the noise"
+    why = "there is no noise" if request.without_noise else "--seed repeats the noise"
+    ledger = inputs.ledger.path
     streams.warn(f"{why}: the model is not private, and {ledger} counts as unbounded from now on")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from dpfit.files.linear_model import LinearModel
 from dpfit.files.lock import lock_name
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead
-from dpfit.fitting.request import FitRequest, chosen_algorithm
+from dpfit.fitting.request import ORIGINALS, FitRequest, chosen_algorithm
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.ledger import Ledger
 from dpfit.privacy.records import DeclaredFacts, Label, Layout
@@ -74,7 +75,10 @@ class FitInputs:
         model_path = options.output or f"{stem}.model.json"
         ledger_path = options.ledger or f"{stem}.ledger.json"
         declared = _declared(options, schema)
-        request = _request(options, schema, declared, options.dataset or os.path.basename(stem))
+        reading = read_options(options, schema, declared)
+        exposed = bool({"offset", "exposure"} & reading.attribute_columns.keys())
+        dataset = options.dataset or os.path.basename(stem)
+        request = _request(options, schema, declared, dataset, exposed=exposed)
         ledger = Ledger(
             ledger_path,
             lock_timeout=options.lock_timeout,
@@ -82,7 +86,7 @@ class FitInputs:
         )
         return cls(
             request=request,
-            reader=Reader(options.inputs, read_options(options, schema, declared)),
+            reader=Reader(options.inputs, reading),
             source=options.inputs[0],
             model_path=model_path,
             force=options.force,
@@ -122,10 +126,12 @@ class FitInputs:
             wanted.append(("--index-base", declared.index_base is not None))
         elif kind in ("csv", "tsv") and not options.header:
             wanted.append(("--n-features", declared.n_features is not None))
-        if loss != "squared":
+        if loss in (None, "logistic", "multinomial"):
             wanted.append(("--labels", bool(declared.labels or declared.target_range)))
         elif declared.target_range is None:
             wanted.append(("--target-range", False))
+        if options.attribute_columns.get("weight") is not None:
+            wanted.append(("--max-weight", declared.max_weight is not None))
         missing = [option for option, given in wanted if not given]
         if missing:
             raise PrivacyError(
@@ -159,6 +165,7 @@ class FitInputs:
         events = [event.to_json() for event in plan.events]
         centring = outcome.centring
         constant = plan.grid.intercept_value if centring is None else centring.constant
+        attributes = self.reader.options.attribute_columns
         return LinearModel(
             provenance={**fitted.description(), "events": events},
             private=request.private,
@@ -169,11 +176,14 @@ class FitInputs:
             index_base=fitted.index_base,
             feature_map=None if columns is None else columns.to_json(),
             label_column=self.reader.options.label_column,
+            weight_column=attributes.get("weight"),
+            offset_column=attributes.get("offset"),
+            exposure_column=attributes.get("exposure"),
             hash_bits=self.reader.options.hash_bits if columns is None else None,
             row_map=(str(plan.grid.row_map), plan.grid.row_norm),
             entry_clip=plan.grid.entry_clip,
             intercept=outcome.intercept * constant,
-            offset=outcome.offset,
+            offset=outcome.offset - math.log(fitted.max_exposure),
             centring=None if centring is None else (centring.centre, constant),
             indices=outcome.columns,
             values=outcome.values,
@@ -181,7 +191,7 @@ class FitInputs:
 
 
 def _request(
-    options: FitOptions, schema: Schema, declared: DeclaredFacts, dataset: str
+    options: FitOptions, schema: Schema, declared: DeclaredFacts, dataset: str, *, exposed: bool
 ) -> FitRequest:
     row_norm = options.row_norm if options.row_norm is not None else schema.row_norm
     normalize = options.normalize_rows
@@ -190,14 +200,20 @@ def _request(
     return FitRequest(
         sparsity=options.sparsity,
         budget=_budget(options),
+        without_noise=_without_noise(options),
         dataset=dataset,
         algorithm=chosen_algorithm(options.algo, intercept=options.intercept),
         loss=options.loss,
+        joint_rows=_joint_rows(options.sparsity_mode),
+        huber_threshold=options.huber_threshold,
+        exposed=exposed,
         iterations=options.iterations,
         step_size=options.step_size,
         residual_clip=options.residual_clip,
         l1_radius=options.l1_radius,
         selection=options.selection,
+        projection_radius=options.projection_radius,
+        threshold=options.threshold,
         entry_clip=options.entry_clip,
         row_norm=1.0 if row_norm is None else row_norm,
         row_map=RowMap.NORMALIZE if normalize else RowMap.CLIP,
@@ -213,24 +229,36 @@ def _request(
 
 def _budget(options: FitOptions) -> Budget | None:
     asked = (options.eps, options.delta, options.rho, options.mu)
-    if not options.non_private:
-        return Budget.from_request(*asked)
-    if any(value is not None for value in asked) or options.seed is not None:
-        raise UsageError("--non-private takes no budget and no seed: there is no noise")
-    return None
+    if _without_noise(options) and options.seed is not None:
+        raise UsageError("a run without noise takes no seed")
+    if _without_noise(options) and all(value is None for value in asked):
+        return None
+    return Budget.from_request(*asked)
+
+
+def _without_noise(options: FitOptions) -> bool:
+    return options.non_private or options.algo in ORIGINALS
+
+
+def _joint_rows(mode: str | None) -> bool:
+    if mode not in (None, "per-class", "joint"):
+        raise UsageError("--sparsity-mode must be per-class or joint")
+    return mode == "joint"
 
 
 def _declared(options: FitOptions, schema: Schema) -> DeclaredFacts:
     labels = _labels(options.labels) if options.labels is not None else schema.labels
-    if labels is not None and (len(labels) != 2 or labels[0] == labels[1]):
-        raise UsageError("the label set must be two different labels")
+    if labels is not None and (len(labels) < 2 or len(set(labels)) != len(labels)):
+        raise UsageError("the label set must be two or more different labels")
     target_range = options.target_range or schema.target_range
     return DeclaredFacts(
         n_rows=options.n_rows if options.n_rows is not None else schema.rows,
         n_features=options.n_features if options.n_features is not None else schema.features,
         index_base=_index_base(options.index_base, schema.index_base),
-        labels=None if labels is None else (labels[0], labels[1]),
+        labels=labels,
         target_range=target_range,
+        max_weight=options.max_weight,
+        max_exposure=options.max_exposure,
     )
 
 
@@ -243,7 +271,7 @@ def _labels(text: str) -> tuple[Label, ...]:
         return tuple(parts)
 
 
-def _positive_label(text: str | None, labels: tuple[Label, Label] | None) -> Label | None:
+def _positive_label(text: str | None, labels: tuple[Label, ...] | None) -> Label | None:
     if text is None or (labels is not None and isinstance(labels[0], str)):
         return text
     return _labels(text)[0]

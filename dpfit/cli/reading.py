@@ -50,7 +50,13 @@ def prediction_read_options(options: PredictOptions, model: LinearModel) -> Read
     except ValueError as error:
         raise DataError(f"its features.columns are {error}", path=options.model) from None
     # Stored, not asked for: a model of a table also reads what has no label column.
-    target = {} if model.label_column is None else {model.label_column: ColumnRole("label")}
+    named = {
+        "label": model.label_column,
+        "weight": model.weight_column,
+        "offset": model.offset_column,
+        "exposure": model.exposure_column,
+    }
+    stored = {name: ColumnRole(role) for role, name in named.items() if name is not None}
     textual = model.classes is not None and isinstance(model.classes[0], str)
     return ReadOptions(
         format=str(options.format),
@@ -63,7 +69,7 @@ def prediction_read_options(options: PredictOptions, model: LinearModel) -> Read
         duplicates=str(options.duplicates),
         missing=str(options.missing),
         hash_bits=model.hash_bits,
-        columns=target,
+        columns=stored,
         feature_map=columns,
         predicting=True,
         target_required=options.evaluate,

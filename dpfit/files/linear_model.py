@@ -64,8 +64,9 @@ class LinearModel:
         How named columns become features; None for plain sparse input.
     label_column : str or None
         Name of the target's column, for input that names its columns.
-    offset_column, exposure_column : str or None
-        Columns of what is added to the score of each row, the latter by its logarithm.
+    weight_column, offset_column, exposure_column : str or None
+        Columns of row weights, which prediction does not read, and of what is added to the score
+        of each row, the last by its logarithm.
     hash_bits : int or None
         Sparse input had its indices folded into ``2**hash_bits`` columns.
     row_map : (str, float)
@@ -93,6 +94,7 @@ class LinearModel:
     index_base: int
     feature_map: Json | None
     label_column: str | None
+    weight_column: str | None
     offset_column: str | None
     exposure_column: str | None
     hash_bits: int | None
@@ -119,6 +121,7 @@ class LinearModel:
                 "index_base": self.index_base,
                 "columns": self.feature_map,
                 "label": self.label_column,
+                "weight": self.weight_column,
                 "offset": self.offset_column,
                 "exposure": self.exposure_column,
                 "hash_bits": self.hash_bits,
@@ -210,6 +213,7 @@ def _model(document: object) -> LinearModel:
         index_base=index_base,
         feature_map=None if columns is None else _mapping(columns, "features.columns"),
         label_column=_column(features, "label"),
+        weight_column=_column(features, "weight"),
         offset_column=_column(features, "offset"),
         exposure_column=_column(features, "exposure"),
         hash_bits=None if bits is None else _whole(bits, "features.hash_bits", 1, 30),

@@ -20,6 +20,7 @@ from dpfit.privacy.curator import Release
 from dpfit.privacy.events import Event, NonPrivateEvent
 from dpfit.privacy.gaussian_release import plan_release
 from dpfit.privacy.laplace_release import plan_laplace
+from dpfit.privacy.logistic_sensitivity import may_refine
 from dpfit.privacy.peeling_release import plan_peeling
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.public_facts import PublicFacts
@@ -106,7 +107,7 @@ def plan_fit(
     row_bits, residual_bits = grid_bits(facts.integer("rows"))
     grid = replace(finest_grid(request), bits=row_bits)
     algorithm = _algorithm(request, facts, loss, target_span)
-    releases = _releases(algorithm, request, grid, residual_bits)
+    releases = _releases(algorithm, loss, request, grid, residual_bits)
     events: list[Event] = [NonPrivateEvent(label=release.label) for release in releases]
     if request.private:
         events = [release.event() for release in releases]
@@ -164,7 +165,9 @@ def _wished(request: FitRequest, loss: Loss) -> dict[str, Setting]:
     return wished
 
 
-def _releases(algorithm: Algorithm, request: FitRequest, grid: Grid, bits: int) -> list[Release]:
+def _releases(
+    algorithm: Algorithm, loss: Loss, request: FitRequest, grid: Grid, bits: int
+) -> list[Release]:
     """Each planned release as a mechanism. Selections compose as zCDP, so parts are then of rho."""
     selections = (Quantity.SELECTION, Quantity.VOTES)
     planned = algorithm.planned()
@@ -174,7 +177,10 @@ def _releases(algorithm: Algorithm, request: FitRequest, grid: Grid, bits: int) 
         squared_mu = None if rho is None else 2 * rho
     else:
         squared_mu = None if budget is None else budget.squared_mu
-    return [_release(one, grid, squared_mu, bits, request.adjacency) for one in planned]
+    return [
+        _release(one, grid, squared_mu, bits, request.adjacency, refined=may_refine(one, loss))
+        for one in planned
+    ]
 
 
 def _release(
@@ -183,6 +189,8 @@ def _release(
     squared_mu: Fraction | None,
     unit_bits: int,
     adjacency: Adjacency,
+    *,
+    refined: bool = False,
 ) -> Release:
     part = None if squared_mu is None else squared_mu * planned.budget_part
     rho = None if part is None else part / 2
@@ -191,4 +199,11 @@ def _release(
         return plan(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
     if planned.laplace:
         return plan_laplace(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
-    return plan_release(planned, grid, unit_bits=unit_bits, squared_mu=part, adjacency=adjacency)
+    return plan_release(
+        planned,
+        grid,
+        unit_bits=unit_bits,
+        squared_mu=part,
+        adjacency=adjacency,
+        refined=refined,
+    )

@@ -90,8 +90,9 @@ class LinearPredictor:
         classes = self._model.classes
         if classes is None:
             return self.means(margins)
-        table = np.array(classes, object)
-        return table[margins.argmax(axis=1) if margins.ndim == 2 else (margins > 0.0) * 1]
+        code = margins.argmax(axis=1) if margins.ndim == 2 else (margins > 0.0).astype(np.intp)
+        labels: NDArray[np.object_] = np.array(classes, object)[code]
+        return labels
 
 
 def _summed(rows: NDArray[np.int64], values: Floats, weights: Floats, n_rows: int) -> Floats:

@@ -40,7 +40,7 @@ class Traits:
 
 _DESCENT: Final = ("iterations", "step_size", "residual_clip")
 ALGORITHMS: Final = {
-    "dp-ight": Traits(_DESCENT, sparsity=True),
+    "dp-ight": Traits((*_DESCENT, "projection_radius", "threshold"), sparsity=True),
     "dp-screen": Traits(("iterations", "residual_clip"), sparsity=False, intercept=False),
     "dp-gd": Traits(_DESCENT, sparsity=False),
     "dp-iht": Traits((*_DESCENT, "selection"), sparsity=True, by_entry=True, selects=True),
@@ -54,8 +54,17 @@ ALGORITHMS: Final = {
 ORIGINALS: Final = {"ight": "dp-ight", "gd": "dp-gd", "iht": "dp-iht", "fw": "dp-fw"}
 """The non-private originals: the same algorithm without noise."""
 AUTO: Final = "auto"
-_SETTINGS: Final = ("iterations", "step_size", "residual_clip", "l1_radius", "selection")
+_SETTINGS: Final = (
+    "iterations",
+    "step_size",
+    "residual_clip",
+    "l1_radius",
+    "projection_radius",
+    "threshold",
+    "selection",
+)
 SELECTIONS: Final = ("one-shot", "peeling")
+THRESHOLDS: Final = ("each", "decreasing", "final")
 LOSSES: Final = ("logistic", "squared", "huber", "poisson", "multinomial")
 _OF_CLASSES: Final = ("logistic", "multinomial")
 _WITH_OFFSET: Final = ("poisson", "logistic")
@@ -95,6 +104,10 @@ class FitRequest:
         Where Huber's loss turns, in units of the target.
     exposed : bool
         Whether records have an offset or exposure.
+    projection_radius : float or None
+        l2 bound on the models of ``dp-ight``.
+    threshold : str or None
+        At which steps ``dp-ight`` has one.
     entry_clip : float or None
         Bound on a single entry, as a share of the row norm.
     row_norm : float
@@ -136,6 +149,8 @@ class FitRequest:
     joint_rows: bool = False
     huber_threshold: float | None = None
     exposed: bool = False
+    projection_radius: float | None = None
+    threshold: str | None = None
     entry_clip: float | None = None
     row_norm: float = 1.0
     row_map: RowMap = RowMap.NORMALIZE
@@ -166,6 +181,9 @@ class FitRequest:
         _positive("--l1-radius", self.l1_radius)
         if self.selection is not None:
             _one_of("--selection", self.selection, SELECTIONS)
+        _positive("--projection-radius", self.projection_radius)
+        if self.threshold is not None:
+            _one_of("--threshold", self.threshold, THRESHOLDS)
         _positive("--entry-clip", self.entry_clip)
         if self.entry_clip is not None and self.entry_clip > 1.0:
             raise UsageError("--entry-clip is a share of the row norm and at most 1")

@@ -22,6 +22,7 @@ from dpfit.losses.base import Loss
 from dpfit.privacy.block_votes import block_votes
 from dpfit.privacy.gaussian_release import GaussianRelease
 from dpfit.privacy.laplace_release import LaplaceRelease
+from dpfit.privacy.logistic_sensitivity import largest_margin, refined_step
 from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.mechanisms.peeling import peel
 from dpfit.privacy.peeling_release import PeelingRelease
@@ -226,14 +227,29 @@ class Curator:
             More was asked than was charged: a fault in the algorithm.
         """
         release = self._take(label, self._gradient_quantity(columns))
-        sums = self._gradient_sums(point, clip, release.unit)
+        clip, unit = self._clip_and_unit(release, point, clip)
+        sums = self._gradient_sums(point, clip, unit)
         if columns is not None:
             if len(columns) > release.chosen or np.any(np.diff(columns) <= 0):
                 raise RuntimeError("other columns asked than charged")
             sums = sums[np.append(columns, len(sums) - 1)]
         gradient = self._noisy(release, sums).astype(np.float64)
-        gradient *= self._length(clip, release.unit)
+        gradient *= self._length(clip, unit)
         return Point(gradient[:-1], gradient[-1])
+
+    def _clip_and_unit(
+        self, release: GaussianRelease | LaplaceRelease, point: Point, clip: float
+    ) -> tuple[float, int]:
+        """As asked and charged, or finer where the loss bounds the gradients at this point.
+
+        That bound reckons with margins that are nothing but ``x.theta``.
+        """
+        shifted = self._offset is not None or np.any(point.offset)
+        if isinstance(release, LaplaceRelease) or not release.refined or shifted:
+            return clip, release.unit
+        squared_norm = self._grid.squared_norm
+        margin = largest_margin(*quantised(point, squared_norm), self._grid)
+        return refined_step(margin, clip, release.unit, release.squared_factor, squared_norm)
 
     def _gradient_quantity(self, columns: Integers | None) -> Quantity:
         if self._view is not None:
@@ -338,7 +354,6 @@ class Curator:
             return sums + self._fresh_laplace(release, len(sums))
         noise = self._noise.integers(release.scale_bits, sums.size, self._next_step())
         return sums + noise.reshape(sums.shape)
-
 
     def _fresh_laplace(self, release: LaplaceRelease | PeelingRelease, size: int) -> Integers:
         return self._noise.laplace(release.scale_bits, size, self._next_step())

@@ -56,6 +56,15 @@ def squared_factor(quantity: Quantity, grid: Grid, chosen: int) -> PerAdjacency[
             raise ValueError("a selection has no Gaussian sensitivity")
 
 
+def with_room(factor: PerAdjacency[int]) -> PerAdjacency[int]:
+    """The factor of a refined gradient in a run whose budget is meant under replace-one.
+
+    Where replacing a record moves the sum by less than twice its part, the unit grows, and with it
+    what zeroing a record moves: to at most half of the square, since ``S(M) >= sqrt(2) sigm(M)``.
+    """
+    return PerAdjacency(replace_one=factor.replace_one, add_remove=factor.replace_one // 2)
+
+
 def _twice(squared_norm: int) -> PerAdjacency[int]:
     return PerAdjacency(replace_one=4 * squared_norm, add_remove=squared_norm)
 
@@ -83,6 +92,8 @@ class GaussianRelease:
         Number of releases.
     chosen : int
         Columns of a partial gradient.
+    refined : bool
+        Whether a step may use a larger unit where its public point allows it.
     """
 
     label: str
@@ -92,6 +103,7 @@ class GaussianRelease:
     scale_bits: int
     count: int
     chosen: int = 0
+    refined: bool = False
 
     @property
     def noise_multiplier(self) -> float:
@@ -120,6 +132,7 @@ def plan_release(
     unit_bits: int,
     squared_mu: Fraction | None,
     adjacency: Adjacency,
+    refined: bool = False,
 ) -> GaussianRelease:
     """The finest unit for which ``count`` releases cost at most ``squared_mu``.
 
@@ -138,6 +151,8 @@ def plan_release(
         Total mu^2 of the Gaussian-DP guarantee to spend; None plans a run without noise.
     adjacency : Adjacency
         The neighbouring relation under which ``squared_mu`` is meant.
+    refined : bool
+        Whether steps may use the logistic sensitivity, see :mod:`.logistic_sensitivity`.
 
     Raises
     ------
@@ -145,13 +160,22 @@ def plan_release(
         The budget leaves no number grid.
     """
     factor = squared_factor(planned.quantity, grid, planned.chosen)
+    if refined and adjacency is Adjacency.REPLACE_ONE:
+        factor = with_room(factor)
     if squared_mu is None:
         unit, scale_bits = 1 << unit_bits, 0
     else:
         share_of_one = squared_mu / (planned.count * factor.under(adjacency))
         unit, scale_bits = finest_unit(share_of_one, unit_bits, _SCALE_BITS)
     return GaussianRelease(
-        planned.label, planned.quantity, factor, unit, scale_bits, planned.count, planned.chosen
+        planned.label,
+        planned.quantity,
+        factor,
+        unit,
+        scale_bits,
+        planned.count,
+        planned.chosen,
+        refined,
     )
 
 

@@ -26,6 +26,8 @@ class PlannedRelease:
         Columns of a selection or a partial gradient.
     laplace : bool
         Whether the noise is Laplace's: a selection by peeling, or a partial gradient.
+    residual_clip : float, optional
+        tau of a gradient, where its charge may depend on it.
     """
 
     label: str
@@ -34,3 +36,4 @@ class PlannedRelease:
     budget_part: Fraction
     chosen: int = 0
     laplace: bool = False
+    residual_clip: float | None = None

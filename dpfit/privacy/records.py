@@ -363,9 +363,7 @@ class RecordCollector:
         largest = self._declared.max_exposure
         origin = Origin.DEFAULT if largest is None else Origin.DECLARED
         self.max_exposure = 1.0 if largest is None else largest
-        self._facts.add(
-            PublicFact("max_exposure", self.max_exposure, origin, "--max-exposure")
-        )
+        self._facts.add(PublicFact("max_exposure", self.max_exposure, origin, "--max-exposure"))
         return np.fmin(offset - math.log(self.max_exposure), 0.0)
 
     def _settle_shares(self) -> Floats | None:

@@ -45,9 +45,7 @@ def residual_integers(
     return np.asarray(np.clip(integers, -limits, limits))
 
 
-def _of_classes(
-    residual: Floats, clip: float, limits: Integers, shares: Floats | None
-) -> Integers:
+def _of_classes(residual: Floats, clip: float, limits: Integers, shares: Floats | None) -> Integers:
     """Truncated toward zero, then shrunk, or zeroed, where the integer norm is still too large."""
     residual = np.nan_to_num(residual, posinf=1.0, neginf=-1.0)
     scale = limits / np.fmax(np.sqrt(_squared_length(residual)), clip)

@@ -42,6 +42,9 @@ class _Quadratic:
 
     n_features = 6
 
+    def zero_point(self, offset: float) -> Point:
+        return Point(np.zeros(6), 0.0, offset)
+
     def gradient(self, label: str, point: Point, *, clip: float) -> Point:
         self.asked += 1
         return Point(point.coefficients - self.truth, point.intercept - 3.0)

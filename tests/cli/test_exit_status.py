@@ -64,7 +64,7 @@ def test_1_internal_fault(dpfit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         ["fit", "tiny.svm", "--sparsity", "0", "--mu", "1"],
         ["fit", "tiny.svm", "--sparsity", "3", "--mu", "1", "--eps", "1", "--delta", "0.1"],
         ["fit", "tiny.svm", "--sparsity", "3", "--mu", "nan"],
-        ["fit", "tiny.svm", "--sparsity", "3", "--mu", "1", "--non-private"],
+        ["fit", "tiny.svm", "--sparsity", "3", "--mu", "1", "--non-private", "--seed", "1"],
         ["fit", "tiny.svm", "--sparsity", "3", "--mu", "1", "--algo", "other"],
         ["fit", "tiny.svm", "--sparsity", "3", "--mu", "1", "--index-base", "2"],
         ["fit", "tiny.svm", "--sparsity", "3", "--mu", "1", "--iterations", "0"],

@@ -289,7 +289,7 @@ def test_precedence(dpfit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def sparsity(*args: str) -> str:
         outcome = dpfit.here("fit", "x.svm", "--print-config", *args)
-        (line,) = (line for line in outcome.out.splitlines() if "sparsity" in line)
+        (line,) = (line for line in outcome.out.splitlines() if "sparsity " in line)
         return line
 
     assert sparsity() == "# sparsity is not set"

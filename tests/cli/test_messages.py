@@ -126,13 +126,19 @@ def test_labels_outside_the_set_in_libsvm(dpfit: Any) -> None:
     assert "bad.svm:62: the label is not one of" in err
 
 
-def test_three_texts_are_too_many(dpfit: Any) -> None:
-    """Whatever the loss is, or none is named."""
+def test_three_texts_are_classes_for_the_multinomial_loss_only(dpfit: Any) -> None:
+    """The other losses say what they need and which loss takes such a target."""
     schema = SCHEMA.replace('labels = ["no", "yes"]\n', "")
     args = table(HEAD + ROWS + "maybe,1,x\n", schema)
-    for loss in ((), ("--loss", "logistic"), ("--loss", "squared")):
-        outcome = dpfit.here("fit", *args, *dpfit.budget, *loss)
-        assert "more than two text labels; only two classes are supported" in told(outcome)
+    for loss, said in (
+        ("logistic", "does not have exactly two values"),
+        ("squared", "is text, not a number"),
+        ("poisson", "is text, not a number"),
+    ):
+        outcome = dpfit.here("fit", *args, *dpfit.budget, "--loss", loss)
+        assert said in told(outcome)
+        assert "multinomial" in outcome.err
+    assert dpfit.here("fit", *args, *dpfit.budget).code == 0
 
 
 # --- cells ---------------------------------------------------------------------------------------

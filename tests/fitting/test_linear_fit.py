@@ -15,7 +15,7 @@ from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.fitting.linear_fit import LinearFit
-from dpfit.fitting.request import FitRequest
+from dpfit.fitting.request import ORIGINALS, FitRequest
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
@@ -112,23 +112,35 @@ def test_threads_and_declared_facts_do_not_change_a_bit() -> None:
     assert same(one, fitted(replace(REQUEST, seed=5, declared=ALL_DECLARED)))
 
 
-def test_with_noise_zero_it_is_the_non_private_original(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The private algorithm without its noise equals the same settings run without privacy."""
-    plan = loaded().plan.algorithm
-    monkeypatch.setattr(linear_fit, "noise_of", lambda **request: NoNoise())
-    silenced = fitted()
-    original = fitted(
-        replace(
-            REQUEST,
-            budget=None,
-            iterations=plan.iterations,
-            step_size=plan.step_size,
-            residual_clip=plan.residual_clip,
-        )
+@pytest.mark.parametrize("original", ORIGINALS)
+@pytest.mark.parametrize("budget", [0.3, 30.0])
+def test_with_noise_zero_it_is_the_original_to_the_last_bit(
+    monkeypatch: pytest.MonkeyPatch, original: str, budget: float
+) -> None:
+    """The private algorithm, its noise silenced, equals the original of the same budget."""
+    request = replace(
+        REQUEST,
+        algorithm=ORIGINALS[original],
+        budget=Budget.from_request(budget, 1e-6, None, None),
+        sparsity=None if original == "fw" else 5,
     )
-    # The residual grid of a private run follows from its budget, so equal up to that grid.
-    assert dense(original) == pytest.approx(dense(silenced), rel=1e-4, abs=1e-4)
-    assert np.array_equal(original.columns, silenced.columns)
+    plain = fitted(replace(request, algorithm=original, without_noise=True))
+    assert not same(plain, fitted(request))
+    monkeypatch.setattr(linear_fit, "noise_of", lambda **asked: NoNoise())
+    silenced = fitted(request)
+    assert np.array_equal(plain.columns, silenced.columns)
+    assert same(plain, silenced)
+
+
+def test_an_original_is_never_private() -> None:
+    """It has no noise whatever budget is given, and the ledger counts it as unbounded."""
+    fit = loaded(replace(REQUEST, algorithm="ight", without_noise=True))
+    assert not fit.request.private
+    assert fit.plan.events == [NonPrivateEvent(label="gradient")]
+    assert fit.description()["algorithm"] == "ight"
+    assert fit.description()["private"] is False
+    with pytest.raises(UsageError, match="without noise"):
+        replace(REQUEST, algorithm="ight")
 
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))
@@ -202,7 +214,7 @@ def test_a_declared_number_of_rows_is_a_divisor_under_add_remove() -> None:
 
 def test_the_positive_label_decides_the_sign() -> None:
     """Naming the other class as positive flips the model, bit by bit without noise."""
-    plain = replace(REQUEST, budget=None, iterations=3)
+    plain = replace(REQUEST, budget=None, without_noise=True, iterations=3)
     up = fitted(replace(plain, positive_label=1.0))
     down = fitted(replace(plain, positive_label=-1.0))
     assert dense(down) == pytest.approx(-dense(up), rel=1e-3, abs=1e-3)
