@@ -245,6 +245,20 @@ FAULTS = [
         "tests/laws/test_accounting.py",
     ),
     Fault(
+        "pure releases beside Gaussian noise left out of the sum",
+        "privacy/accountant.py",
+        "bounds.append(conversion.round_up(Fraction(gaussian) + self.pure))",
+        "bounds.append(conversion.round_up(max(Fraction(gaussian), self.pure)))",
+        "tests/laws/test_accounting.py tests/laws/test_accounting_oracles.py",
+    ),
+    Fault(
+        "Gaussian noise forgotten beside a pure epsilon",
+        "privacy/accountant.py",
+        "rho=squared_mu / 2, noise=squared_mu, pure=_ZERO)",
+        "rho=squared_mu / 2, noise=_ZERO, pure=_ZERO)",
+        "tests/laws/test_accounting.py tests/laws/test_accounting_oracles.py",
+    ),
+    Fault(
         "epsilon rounded toward the optimistic side",
         "privacy/conversion.py",
         "mu, target = max(mu, _FLOOR), math.log(delta) - MARGIN",

@@ -12,7 +12,7 @@ from dpfit.cli import signals
 from dpfit.cli.budget_report import ledger_json, ledger_rows
 from dpfit.cli.options import BudgetOptions, LockOptions, OutputOptions
 from dpfit.errors import UsageError
-from dpfit.privacy.accountant import Cost
+from dpfit.privacy.accountant import gaussian_cost
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget, gaussian_scale
 from dpfit.privacy.ledger import Ledger
@@ -157,7 +157,7 @@ def _add_up(options: BudgetCommandOptions, path: str) -> None:
 def _calculate(options: BudgetCommandOptions) -> None:
     budget_asked = Budget.from_request(options.eps, options.delta, options.rho, options.mu)
     squared_mu = budget_asked.squared_mu
-    cost = Cost(gaussian=squared_mu, rho=squared_mu / 2, pure=None)
+    cost = gaussian_cost(squared_mu)
     deltas: tuple[float, ...] = TABLE_DELTAS
     if budget_asked.delta is not None:
         deltas = (budget_asked.delta, *(d for d in deltas if d != budget_asked.delta))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from dpfit.privacy.accountant import Cost, compose
+from dpfit.privacy.accountant import Cost, compose, gaussian_cost
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.conversion import gaussian_mu
 from dpfit.privacy.ledger_document import Cap, Json, LedgerDocument, events_of
@@ -101,7 +101,7 @@ def epsilon_left(cap: Cap, spent: Cost) -> float:
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         squared_mu = Fraction(gaussian_mu(middle, cap.delta)) ** 2
-        after = spent + Cost(gaussian=squared_mu, rho=squared_mu / 2, pure=None)
+        after = spent + gaussian_cost(squared_mu)
         if after.epsilon(cap.delta) <= cap.epsilon:
             low = middle
         else:

@@ -31,6 +31,9 @@ _KINDS = (GaussianEvent, LaplaceEvent, ZcdpEvent, PureEvent, BoundedRangeEvent, 
 class Cost:
     """Upper bounds on what was spent, in the currencies that add up under adaptive composition.
 
+    Gaussian noise never gives a pure epsilon. So the third bound has two parts: Gaussian
+    differential privacy for Gaussian noise, and pure epsilon for everything else.
+
     None means that the releases have no finite bound in that currency. No field has a default: a
     forgotten one would read as free of charge.
 
@@ -41,19 +44,22 @@ class Cost:
     rho : Fraction or None
         Zero-concentrated differential privacy (Bun and Steinke, 2016, lemma 1.7). Known whenever
         one of the others is.
+    noise : Fraction or None
+        Squared mu of the releases with Gaussian noise alone; None only when nothing is protected.
     pure : Fraction or None
-        Epsilon of pure differential privacy.
+        Epsilon of pure differential privacy of all the other releases.
     infinite : bool
         Nothing is protected; the other fields are None.
     """
 
     gaussian: Fraction | None
     rho: Fraction | None
+    noise: Fraction | None
     pure: Fraction | None
     infinite: bool = False
 
     def __post_init__(self) -> None:
-        for value in (self.gaussian, self.rho, self.pure):
+        for value in (self.gaussian, self.rho, self.noise, self.pure):
             if value is not None and (value < 0 or self.infinite):
                 raise ValueError(f"not a cost: {self!r}")
 
@@ -61,6 +67,7 @@ class Cost:
         return Cost(
             gaussian=_add(self.gaussian, other.gaussian),
             rho=_add(self.rho, other.rho),
+            noise=_add(self.noise, other.noise),
             pure=_add(self.pure, other.pure),
             infinite=self.infinite or other.infinite,
         )
@@ -71,6 +78,7 @@ class Cost:
         return Cost(
             gaussian=_times(self.gaussian, count),
             rho=_times(self.rho, count),
+            noise=_times(self.noise, count),
             pure=_times(self.pure, count),
             infinite=self.infinite,
         )
@@ -88,16 +96,19 @@ class Cost:
     def epsilon(self, delta: float) -> float:
         """Return the smallest certified epsilon at ``delta``, rounded up.
 
-        Each currency bounds the whole, so the least of them is a bound. A Gaussian-only cost is
-        exact: its curve is the privacy profile itself.
+        Each bound is one of the whole, so the least of them is one. A Gaussian-only cost is exact:
+        its curve is the privacy profile itself. Pure releases move that curve by their epsilon:
+        whatever they show, the log-likelihood ratio grows by no more.
         """
         if not 0.0 <= delta < 1.0:
             raise ValueError(f"delta must lie in [0, 1), not {delta!r}")
         if self.infinite:
             return math.inf
         bounds = [math.inf]
-        if self.pure is not None:
-            bounds.append(conversion.round_up(self.pure))
+        if self.noise is not None and self.pure is not None:
+            gaussian = conversion.gaussian_epsilon(conversion.sqrt_up(self.noise), delta)
+            if math.isfinite(gaussian):
+                bounds.append(conversion.round_up(Fraction(gaussian) + self.pure))
         if self.gaussian is not None:
             bounds.append(conversion.gaussian_epsilon(self.mu(), delta))
         if self._needs_rho():
@@ -111,8 +122,9 @@ class Cost:
         if self.infinite:
             return 1.0
         bounds = [1.0]
-        if self.pure is not None and Fraction(epsilon) >= self.pure:
-            bounds.append(0.0)
+        if self.noise is not None and self.pure is not None and Fraction(epsilon) >= self.pure:
+            left = conversion.round_down(Fraction(epsilon) - self.pure)
+            bounds.append(conversion.gaussian_delta(conversion.sqrt_up(self.noise), left))
         if self.gaussian is not None:
             bounds.append(conversion.gaussian_delta(self.mu(), epsilon))
         if self._needs_rho():
@@ -126,8 +138,9 @@ class Cost:
         return 2 * self.rho < self.gaussian
 
 
-NOTHING = Cost(gaussian=Fraction(0), rho=Fraction(0), pure=Fraction(0))
-INFINITE = Cost(gaussian=None, rho=None, pure=None, infinite=True)
+_ZERO = Fraction(0)
+NOTHING = Cost(gaussian=_ZERO, rho=_ZERO, noise=_ZERO, pure=_ZERO)
+INFINITE = Cost(gaussian=None, rho=None, noise=None, pure=None, infinite=True)
 
 
 def compose(events: Iterable[Event], adjacency: Adjacency) -> Cost:
@@ -152,11 +165,11 @@ def cost_of_one(event: Event, adjacency: Adjacency) -> Cost:
     if type(event) not in _KINDS:
         raise TypeError(f"unknown kind of event: {type(event).__name__}")
     if isinstance(event, GaussianEvent):
-        return _gaussian(event, adjacency)
+        return gaussian_cost(Fraction(event.squared_sensitivity.under(adjacency), event.scale**2))
     if isinstance(event, LaplaceEvent):
         return _laplace(event, adjacency)
     if isinstance(event, ZcdpEvent):
-        return Cost(gaussian=None, rho=event.rho.under(adjacency), pure=None)
+        return Cost(gaussian=None, rho=event.rho.under(adjacency), noise=_ZERO, pure=None)
     if isinstance(event, PureEvent):
         return _pure(event.epsilon.under(adjacency))
     if isinstance(event, BoundedRangeEvent):
@@ -164,9 +177,9 @@ def cost_of_one(event: Event, adjacency: Adjacency) -> Cost:
     return INFINITE
 
 
-def _gaussian(event: GaussianEvent, adjacency: Adjacency) -> Cost:
-    squared_mu = Fraction(event.squared_sensitivity.under(adjacency), event.scale**2)
-    return Cost(gaussian=squared_mu, rho=squared_mu / 2, pure=None)
+def gaussian_cost(squared_mu: Fraction) -> Cost:
+    """Return the cost of releases with Gaussian noise that have that squared mu together."""
+    return Cost(gaussian=squared_mu, rho=squared_mu / 2, noise=squared_mu, pure=_ZERO)
 
 
 def _laplace(event: LaplaceEvent, adjacency: Adjacency) -> Cost:
@@ -176,13 +189,15 @@ def _laplace(event: LaplaceEvent, adjacency: Adjacency) -> Cost:
     return Cost(
         gaussian=_squared_mu(2 * epsilon),
         rho=min(rho, conversion.pure_rho(epsilon)),
+        noise=_ZERO,
         pure=epsilon,
     )
 
 
 def _pure(epsilon: Fraction) -> Cost:
     # The log-odds of any set of outputs move by at most 2 epsilon.
-    return Cost(gaussian=_squared_mu(2 * epsilon), rho=conversion.pure_rho(epsilon), pure=epsilon)
+    rho = conversion.pure_rho(epsilon)
+    return Cost(gaussian=_squared_mu(2 * epsilon), rho=rho, noise=_ZERO, pure=epsilon)
 
 
 def _bounded_range(event: BoundedRangeEvent, adjacency: Adjacency) -> Cost:
@@ -190,7 +205,7 @@ def _bounded_range(event: BoundedRangeEvent, adjacency: Adjacency) -> Cost:
     # bounds it by eta, and the log-odds of any set of outputs move by at most eta.
     eta = event.eta.under(adjacency)
     rho = min(eta**2 / 8, conversion.pure_rho(eta))
-    return Cost(gaussian=_squared_mu(eta), rho=rho, pure=eta)
+    return Cost(gaussian=_squared_mu(eta), rho=rho, noise=_ZERO, pure=eta)
 
 
 def _squared_mu(log_odds: Fraction) -> Fraction | None:

@@ -60,6 +60,11 @@ def round_up(value: Fraction) -> float:
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
+def round_down(value: Fraction) -> float:
+    """Return the largest double <= ``value``."""
+    return -round_up(-value)
+
+
 def sqrt_up(value: Fraction) -> float:
     """Return the smallest double whose exact square is >= ``value``."""
     return _nudge_up(_sqrt_near(value), value)

@@ -139,9 +139,10 @@ def test_nothing_costs_nothing() -> None:
 @given(event=ANY, adjacency=ADJACENCY)
 @settings(deadline=None)
 def test_no_event_costs_zero(event: Event, adjacency: Adjacency) -> None:
-    """Every currency of every event is positive or unknown, and the final delta is positive."""
+    """Every bound of every event is positive or unknown, and the final delta is positive."""
     cost = cost_of_one(event, adjacency)
-    assert all(part is None or part > 0 for part in (cost.gaussian, cost.rho, cost.pure))
+    assert all(part is None or part > 0 for part in (cost.gaussian, cost.rho))
+    assert cost.noise is None or cost.pure is None or cost.noise + cost.pure > 0
     assert compose([event], adjacency).delta(0.0) > 0.0
 
 
@@ -189,7 +190,7 @@ def test_gaussian_cost_is_the_exact_fraction() -> None:
     cost = compose([event], REPLACE)
     assert cost.gaussian == Fraction(30 * 4 * 12345, 2**80)
     assert cost.rho == cost.gaussian / 2
-    assert cost.pure is None
+    assert cost.noise == cost.gaussian
     assert cost.epsilon(0.0) == math.inf
 
 
@@ -238,6 +239,16 @@ def test_pure_stays_pure_when_everything_is_pure() -> None:
     assert compose([*events, NOISY["gaussian"](10**9)], REPLACE).epsilon(0.0) == math.inf
 
 
+def test_a_pure_release_moves_the_gaussian_curve_by_its_epsilon() -> None:
+    """A coarse release beside fine noise: no common currency comes near, the sum does."""
+    noise, pure = NOISY["gaussian"](10), NOISY["pure"](1)
+    cost, alone = compose([noise, pure], REPLACE), compose([noise], REPLACE)
+    assert cost.epsilon(DELTA) == pytest.approx(3 + alone.epsilon(DELTA), rel=1e-12)
+    assert cost.delta(4.0) == pytest.approx(alone.delta(1.0), rel=1e-12)
+    assert cost.epsilon(DELTA) < conversion.zcdp_epsilon(cost.rho_bound(), DELTA) / 2
+    assert compose([noise, pure, NOISY["zcdp"](100)], REPLACE).pure is None
+
+
 def test_many_small_pure_releases_beat_the_sum() -> None:
     cost = compose([times(NOISY["pure"](300), 1000)], REPLACE)
     assert cost.pure == 10
@@ -262,9 +273,9 @@ def test_gaussian_with_a_little_selection_stays_on_the_gaussian_curve() -> None:
     assert much.epsilon(DELTA) < conversion.gaussian_epsilon(much.mu(), DELTA)
 
 
-@pytest.mark.parametrize("field", ["gaussian", "rho", "pure"])
+@pytest.mark.parametrize("field", ["gaussian", "rho", "noise", "pure"])
 def test_a_cost_is_never_negative_nor_partly_infinite(field: str) -> None:
-    unknown = {"gaussian": None, "rho": None, "pure": None}
+    unknown = {"gaussian": None, "rho": None, "noise": None, "pure": None}
     with pytest.raises(ValueError, match="not a cost"):
         Cost(**unknown | {field: Fraction(-1)})
     with pytest.raises(ValueError, match="not a cost"):

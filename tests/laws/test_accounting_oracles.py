@@ -11,7 +11,13 @@ import pytest
 from dpfit.privacy import conversion
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
-from dpfit.privacy.events import BoundedRangeEvent, GaussianEvent, PureEvent, ZcdpEvent
+from dpfit.privacy.events import (
+    BoundedRangeEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    PureEvent,
+    ZcdpEvent,
+)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -140,9 +146,16 @@ def composed_delta(
     return math.fsum(terms)
 
 
-@pytest.mark.parametrize("delta", [1e-6, 0.01])
-def test_a_mixed_run_is_never_below_numerical_composition(delta: float) -> None:
-    """Gaussian gradients and Laplace counts against an optimistic numerical accountant."""
+@pytest.mark.parametrize(("scale", "count"), [(10, 5), (10, 50), (4, 5), (2, 5), (1, 2), (1, 1)])
+@pytest.mark.parametrize(("delta", "closeness"), [(1e-6, 1.15), (0.01, 1.35)])
+def test_a_mixed_run_is_never_below_numerical_composition(
+    scale: int, count: int, delta: float, closeness: float
+) -> None:
+    """Gaussian gradients and Laplace counts against an optimistic numerical accountant.
+
+    Within 10 % at delta 1e-6 where the counts are many and fine or few and coarse; 12 % between,
+    where neither zCDP nor the sum of epsilons is close. At delta 0.01 up to 33 %.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         parts = [
@@ -150,13 +163,18 @@ def test_a_mixed_run_is_never_below_numerical_composition(delta: float) -> None:
                 3.0, value_discretization_interval=1e-3, pessimistic_estimate=False
             ).self_compose(4),
             pld.from_laplace_mechanism(
-                10.0, value_discretization_interval=1e-3, pessimistic_estimate=False
-            ).self_compose(5),
+                scale, value_discretization_interval=1e-3, pessimistic_estimate=False
+            ).self_compose(count),
         ]
         theirs = parts[0].compose(parts[1]).get_epsilon_for_delta(delta)
-    pure = PureEvent(label="p", epsilon=both(Fraction(1, 10)), count=5)
-    ours = compose([gaussian(3, 4), pure], ADJ).epsilon(delta)
-    assert theirs <= ours <= 1.5 * theirs
+    one = PerAdjacency(replace_one=1, add_remove=1)
+    counts = LaplaceEvent(
+        label="l", l1_sensitivity=one, squared_sensitivity=one, scale=scale, count=count
+    )
+    ours = compose([gaussian(3, 4), counts], ADJ).epsilon(delta)
+    if delta == 1e-6 and (scale, count) != (4, 5):
+        closeness = 1.10
+    assert theirs * (1 - 1e-6) <= ours <= closeness * theirs
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 5.0, 40.0, 900.0])

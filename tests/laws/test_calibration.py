@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpfit.errors import UsageError
-from dpfit.privacy.accountant import Cost, compose
+from dpfit.privacy.accountant import Cost, compose, gaussian_cost
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
 from dpfit.privacy.calibration import Budget, gaussian_scale
 from dpfit.privacy.events import GaussianEvent
@@ -18,10 +18,6 @@ from dpfit.privacy.events import GaussianEvent
 
 def logs(low: float, high: float) -> st.SearchStrategy[float]:
     return st.floats(math.log(low), math.log(high)).map(math.exp)
-
-
-def gaussian_cost(squared_mu: Fraction) -> Cost:
-    return Cost(gaussian=squared_mu, rho=squared_mu / 2, pure=None)
 
 
 EPSILON, DELTA = logs(1e-8, 9e4), logs(1e-290, 0.9)
@@ -35,7 +31,8 @@ def test_whatever_fits_the_budget_keeps_the_request(
     budget = Budget.from_request(epsilon, delta, None, None)
     gaussian = budget.squared_mu * share
     assert gaussian_cost(gaussian).epsilon(delta) <= epsilon
-    assert Cost(gaussian=None, rho=budget.total_rho * share, pure=None).epsilon(delta) <= epsilon
+    cost = Cost(gaussian=None, rho=budget.total_rho * share, noise=Fraction(0), pure=None)
+    assert cost.epsilon(delta) <= epsilon
 
 
 @given(epsilon=EPSILON, delta=DELTA)

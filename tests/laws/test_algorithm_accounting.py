@@ -1,0 +1,145 @@
+"""The charge of every algorithm's real plan, against an independent accountant on its events."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dpfit.fitting.plan import plan_fit
+from dpfit.fitting.request import ALGORITHMS, FitRequest
+from dpfit.losses.logistic import Logistic
+from dpfit.privacy.accountant import compose
+from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.calibration import Budget
+from dpfit.privacy.events import BoundedRangeEvent, Event, GaussianEvent
+from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import dp_accounting
+    from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
+    from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant
+
+FACTS = PublicFacts(
+    PublicFact(name, value, Origin.DECLARED, f"--{name}")
+    for name, value in (("rows", 20000), ("features", 1000))
+)
+SELECTING = ("dp-iht", "dp-fw")
+GAUSSIAN_ONLY = sorted(ALGORITHMS.keys() - set(SELECTING))
+PLACES = (0.4, 0.45, 0.5, 0.55, 0.6)  # of the higher log ratio in its range; 1/2 is the worst
+ORDERS = [1 + 1.02**k for k in range(-300, 400)]
+
+budgets = pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0, 8.0])
+deltas = pytest.mark.parametrize("delta", [1e-6, 0.01])
+adjacencies = pytest.mark.parametrize("adjacency", Adjacency)
+
+
+def planned_events(
+    algorithm: str, epsilon: float, delta: float, adjacency: Adjacency
+) -> Sequence[Event]:
+    request = FitRequest(
+        sparsity=10 if ALGORITHMS[algorithm].sparsity else None,
+        budget=Budget.from_request(epsilon, delta, None, None),
+        dataset="toy",
+        algorithm=algorithm,
+        adjacency=adjacency,
+    )
+    return plan_fit(request, FACTS, Logistic()).events
+
+
+def smallest_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
+    low, high = 0.0, 64.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if delta_at(middle) <= delta:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def squared_mu(events: Sequence[Event], adjacency: Adjacency) -> float:
+    return sum(
+        event.count * event.squared_sensitivity.under(adjacency) / event.scale**2
+        for event in events
+        if isinstance(event, GaussianEvent)
+    )
+
+
+def two_point_epsilon(
+    events: Sequence[Event], adjacency: Adjacency, delta: float, place: float
+) -> float:
+    """Exact epsilon when each selection round has two outcomes whose log ratios are eta apart."""
+    losses, weights = np.zeros(1), np.ones(1)
+    for event in events:
+        if isinstance(event, BoundedRangeEvent):
+            eta = float(event.eta.under(adjacency))
+            high, low = place * eta, (place - 1) * eta
+            probability = math.expm1(-low) / (math.expm1(-low) - math.expm1(-high))
+            highs = np.arange(event.count + 1)
+            here = event.count * low + eta * highs
+            losses = np.add.outer(losses, here).ravel()
+            mass = binom.pmf(highs, event.count, probability)
+            weights = np.multiply.outer(weights, mass).ravel()
+    spread = squared_mu(events, adjacency)
+
+    def delta_at(epsilon: float) -> float:
+        if spread == 0.0:
+            return float(weights @ np.maximum(0.0, -np.expm1(np.minimum(epsilon - losses, 0.0))))
+        noise = GaussianPrivacyLoss(1 / math.sqrt(spread))
+        return float(weights @ noise.get_delta_for_epsilon(epsilon - losses))
+
+    return smallest_epsilon(delta_at, delta)
+
+
+def renyi_epsilon(events: Sequence[Event], adjacency: Adjacency, delta: float) -> float:
+    accountant = RdpAccountant(ORDERS)
+    for event in events:
+        if isinstance(event, BoundedRangeEvent):
+            rho = float(event.eta.under(adjacency)) ** 2 / 8
+            accountant.compose(dp_accounting.ZCDpEvent(rho), event.count)
+    accountant.compose(dp_accounting.ZCDpEvent(squared_mu(events, adjacency) / 2))
+    return float(accountant.get_epsilon(delta))
+
+
+@pytest.mark.parametrize("algorithm", GAUSSIAN_ONLY)
+@budgets
+@deltas
+@adjacencies
+def test_gaussian_plans_cost_what_the_oracle_says(
+    algorithm: str, epsilon: float, delta: float, adjacency: Adjacency
+) -> None:
+    """Equal to 1e-9, never below by more than the oracle's own rounding, within the request."""
+    events = planned_events(algorithm, epsilon, delta, adjacency)
+    assert {type(event) for event in events} == {GaussianEvent}
+    oracle = GaussianPrivacyLoss(1 / math.sqrt(squared_mu(events, adjacency)))
+    theirs = smallest_epsilon(oracle.get_delta_for_epsilon, delta)
+    ours = compose(events, adjacency).epsilon(delta)
+    assert ours == pytest.approx(theirs, rel=1e-9)
+    assert ours <= epsilon
+
+
+@pytest.mark.parametrize("algorithm", SELECTING)
+@budgets
+@deltas
+@adjacencies
+def test_plans_with_selections_are_charged_safely_and_closely(
+    algorithm: str, epsilon: float, delta: float, adjacency: Adjacency
+) -> None:
+    """Never below the composition of two-point selections, and within 10 % of the Renyi oracle.
+
+    Also within 10 % of that composition at delta 1e-6. At 0.01 the conversion of any Renyi curve
+    is up to 28 % above it (a Gaussian one too: zCDP at rho = mu^2/2 against the exact curve).
+    """
+    events = planned_events(algorithm, epsilon, delta, adjacency)
+    assert BoundedRangeEvent in {type(event) for event in events}
+    ours = compose(events, adjacency).epsilon(delta)
+    exact = max(two_point_epsilon(events, adjacency, delta, place) for place in PLACES)
+    assert exact * (1 - 1e-6) <= ours <= exact * (1.10 if delta < 1e-3 else 1.30)
+    assert ours <= renyi_epsilon(events, adjacency, delta) * 1.10
+    assert ours <= epsilon
