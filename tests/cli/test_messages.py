@@ -138,7 +138,7 @@ def test_three_texts_are_classes_for_the_multinomial_loss_only(dpfit: Any) -> No
         outcome = dpfit.here("fit", *args, *dpfit.budget, "--loss", loss)
         assert said in told(outcome)
         assert "multinomial" in outcome.err
-    assert dpfit.here("fit", *args, *dpfit.budget).code == 0
+    assert dpfit.here("fit", *args, *dpfit.budget).status == 0
 
 
 # --- cells ---------------------------------------------------------------------------------------

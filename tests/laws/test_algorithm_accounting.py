@@ -29,7 +29,7 @@ FACTS = PublicFacts(
     PublicFact(name, value, Origin.DECLARED, f"--{name}")
     for name, value in (("rows", 20000), ("features", 1000))
 )
-SELECTING = ("dp-iht", "dp-fw")
+SELECTING = sorted(name for name, traits in ALGORITHMS.items() if traits.selects)
 GAUSSIAN_ONLY = sorted(ALGORITHMS.keys() - set(SELECTING))
 PLACES = (0.4, 0.45, 0.5, 0.55, 0.6)  # of the higher log ratio in its range; 1/2 is the worst
 ORDERS = [1 + 1.02**k for k in range(-300, 400)]
