@@ -87,7 +87,7 @@ def largest_margin(point: IntegerPoint, bits: int, grid: Grid) -> float:
 
 
 def diameter(margin: float) -> float:
-    """S(M) of the module's text, rounded up by at most 2e-4.
+    """S(M) of the module's text, rounded up by at most 3e-4.
 
     The sigmoid rises and the root falls, so between two values of l their product is at most that
     of the sigmoid at the upper and of the root at the lower one: no maximum is searched for.

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.dp_ight import DpIght, default_rule
+from dpfit.algorithms.dp_ight import DpIght, default_rule, within_ball
 from dpfit.algorithms.hard_threshold import hard_threshold
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.curator import Point
@@ -39,6 +39,7 @@ class _Quadratic:
     def __init__(self, truth: np.ndarray) -> None:
         self.truth = truth
         self.asked = 0
+        self.points: list[Point] = []
 
     n_features = 6
 
@@ -47,6 +48,7 @@ class _Quadratic:
 
     def gradient(self, label: str, point: Point, *, clip: float) -> Point:
         self.asked += 1
+        self.points.append(point)
         return Point(point.coefficients - self.truth, point.intercept - 3.0)
 
 
@@ -61,6 +63,76 @@ def test_it_asks_what_it_charged_and_finds_a_sparse_truth() -> None:
     assert outcome.columns.tolist() == [1, 3]
     assert outcome.values == pytest.approx([5, -4], abs=1e-5)
     assert outcome.intercept == pytest.approx(3.0, abs=1e-5)
+
+
+TRUTH = np.array([1.0, 5.0, -2.0, -4.0, 0.1, 3.0])
+
+
+def supports(algorithm: DpIght) -> list[int]:
+    """Sizes of the supports after each step."""
+    curator = _Quadratic(TRUTH)
+    outcome = algorithm.run(curator, lambda done: None)
+    on_the_way = [np.count_nonzero(point.coefficients) for point in curator.points[1:]]
+    return [*on_the_way, len(outcome.columns)]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "steps", "expected"),
+    [
+        ("each", 5, [2, 2, 2, 2, 2]),
+        ("final", 5, [6, 6, 6, 6, 2]),
+        ("decreasing", 5, [6, 6, 4, 3, 2]),
+        ("decreasing", 4, [6, 6, 3, 2]),
+        ("decreasing", 1, [2]),
+        ("final", 1, [2]),
+    ],
+)
+def test_supports_follow_the_threshold(threshold: str, steps: int, expected: list[int]) -> None:
+    """s at each step; d until the last; or d for half of the steps, then 6 (2/6)^(j/r)."""
+    assert supports(DpIght(2, steps, 0.5, 1.0, threshold)) == expected
+
+
+@given(
+    st.integers(1, 200),
+    st.integers(1, 10**6),
+    st.integers(0, 10**6),
+    st.sampled_from(["each", "decreasing", "final"]),
+)
+def test_sparsities_never_rise_and_end_at_s(s: int, steps: int, more: int, threshold: str) -> None:
+    """Whatever the sizes, they lie between s and d, do not rise, and the last is s."""
+    steps = min(steps, 1000)
+    kept = DpIght(s, steps, 1.0, 1.0, threshold).sparsities(s + more)
+    assert len(kept) == steps
+    assert kept[-1] == s
+    assert np.all((s <= kept) & (kept <= s + more))
+    assert np.all(np.diff(kept) <= 0)
+    if threshold == "decreasing":
+        assert np.all(kept[: steps // 2] == s + more)
+
+
+def test_a_projected_model_keeps_its_norm_and_direction() -> None:
+    """|(theta, intercept)| <= C at every step, and the direction of the model stays."""
+    curator = _Quadratic(TRUTH)
+    outcome = DpIght(2, 9, 0.5, 1.0, projection_radius=1.5).run(curator, lambda done: None)
+    for point in curator.points:
+        assert np.hypot(np.linalg.norm(point.coefficients), point.intercept) <= 1.5 * (1 + 1e-12)
+    assert np.hypot(np.linalg.norm(outcome.values), outcome.intercept) == pytest.approx(1.5)
+    inside, outside = Point(np.array([0.3, 0.4]), 0.0), Point(np.array([3.0, 4.0]), 12.0)
+    assert within_ball(inside, 0.5) is inside
+    assert within_ball(outside, None) is outside
+    scaled = within_ball(outside, 1.3)
+    assert [*scaled.coefficients, scaled.intercept] == pytest.approx([0.3, 0.4, 1.2])
+
+
+def test_no_variant_asks_more() -> None:
+    """The planned releases, and so the charge, do not depend on threshold or projection."""
+    published = DpIght(2, 7, 0.5, 1.0)
+    for threshold in ("decreasing", "final"):
+        variant = DpIght(2, 7, 0.5, 1.0, threshold, 3.0)
+        assert variant.planned() == published.planned()
+        curator = _Quadratic(TRUTH)
+        variant.run(curator, lambda done: None)
+        assert curator.asked == 7
 
 
 def scale(**changes: object) -> PublicScale:

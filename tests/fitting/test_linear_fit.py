@@ -153,6 +153,46 @@ def test_the_charge_keeps_the_budget(adjacency: Adjacency, iterations: int) -> N
     assert epsilon == pytest.approx(2.0, rel=1e-4)
 
 
+@pytest.mark.parametrize("algorithm", ["dp-ight", "dp-gd"])
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_a_wide_clip_has_room_for_the_refined_steps(algorithm: str, adjacency: Adjacency) -> None:
+    """Above tau = 1/2 a replace-one run charges 4 and 2 units, any other run 4 and 1.
+
+    The number under the run's own relation, and so the budget that is spent, stays.
+    """
+    request = replace(REQUEST, algorithm=algorithm, adjacency=adjacency, iterations=7)
+    for clip, refined in ((0.5, False), (0.9, True)):
+        [event] = loaded(replace(request, residual_clip=clip)).plan.events
+        squares = event.squared_sensitivity
+        room = refined and adjacency is Adjacency.REPLACE_ONE
+        assert squares.replace_one == (2 if room else 4) * squares.add_remove
+        assert compose([event], adjacency).epsilon(1e-6) == pytest.approx(2.0, rel=1e-4)
+
+
+def test_no_variant_of_dp_ight_changes_the_charge() -> None:
+    """Threshold and projection are post-processing; they are recorded as settings."""
+    published = loaded().plan
+    variant = loaded(replace(REQUEST, threshold="final", projection_radius=2.0)).plan
+    assert variant.events == published.events
+    assert variant.algorithm.settings()["threshold"] == "final"
+    assert variant.algorithm.settings()["projection_radius"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"threshold": "final", "algorithm": "dp-gd"}, "--threshold is no setting"),
+        ({"projection_radius": 1.0, "algorithm": "dp-iht"}, "--projection-radius is no setting"),
+        ({"threshold": "never"}, "--threshold 'never' is not known"),
+        ({"projection_radius": 0.0}, "--projection-radius must be a positive"),
+    ],
+)
+def test_variants_belong_to_dp_ight(changes: dict, message: str) -> None:
+    """Other algorithms, unknown names and empty balls are refused before anything is read."""
+    with pytest.raises(UsageError, match=message):
+        replace(REQUEST, **changes)
+
+
 def test_the_stated_noise_scale_is_the_real_one() -> None:
     """The plan's noise scale is the standard deviation of what a release gets."""
     request = replace(REQUEST, iterations=400)
