@@ -330,19 +330,26 @@ def test_a_hopeless_budget_still_ends_within_its_charge(epsilon: float) -> None:
         assert np.all(np.isfinite(outcome.values))
 
 
-def test_selections_refuse_far_more_records_than_declared() -> None:
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"algorithm": "dp-fw", "sparsity": None},
+        {"algorithm": "dp-iht"},
+        {"algorithm": "dp-iht", "selection": "peeling"},
+    ],
+    ids=str,
+)
+def test_selections_refuse_far_more_records_than_declared(chosen: dict[str, object]) -> None:
     """Before the charge: compared scores must not wrap around, as noised sums may."""
     declared = replace(ALL_DECLARED, n_rows=10)
-    request = replace(
-        REQUEST, algorithm="dp-fw", sparsity=None, declared=declared, adjacency=Adjacency.ADD_REMOVE
-    )
+    request = replace(REQUEST, declared=declared, adjacency=Adjacency.ADD_REMOVE, **chosen)
     fit = loaded(request)  # 300 records: far more than 10, but the scores have room
     huge = replace(fit.plan.releases[0], unit=2**40)
     with pytest.raises(DataError, match="more records"):
         fit._records.check_selections([huge], "toy.svm")
 
 
-@pytest.mark.parametrize("algorithm", ["dp-ight", "dp-iht", "dp-screen", "dp-gd"])
+@pytest.mark.parametrize("algorithm", ["dp-ight", "dp-iht", "dp-screen", "dp-gd", "two-stage"])
 def test_more_coefficients_than_columns_is_all_columns(algorithm: str) -> None:
     """A sparsity above d asks for d, and the charged run ends with a model."""
     outcome = loaded(replace(REQUEST, algorithm=algorithm, sparsity=500)).run(ignore, ignore)
@@ -355,10 +362,10 @@ def test_a_tiny_entry_clip_without_intercept_still_has_a_grid() -> None:
     loaded(request).run(ignore, ignore)
 
 
-@pytest.mark.parametrize("algorithm", ["dp-iht", "dp-fw"])
+@pytest.mark.parametrize("algorithm", ["dp-iht", "dp-fw", "two-stage"])
 def test_a_budget_in_mu_for_selections_is_refused_before_reading(algorithm: str) -> None:
     """The request itself refuses: no row needs to be read to know it."""
     budget = Budget.from_request(None, None, None, 0.5)
-    sparsity = 5 if algorithm == "dp-iht" else None
+    sparsity = None if algorithm == "dp-fw" else 5
     with pytest.raises(UsageError, match="Gaussian noise only"):
         replace(REQUEST, algorithm=algorithm, sparsity=sparsity, budget=budget)

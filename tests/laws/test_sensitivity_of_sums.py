@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,9 +16,12 @@ from dpfit.design.grid import Grid, RowMap
 from dpfit.design.local import DesignBuilder
 from dpfit.losses.logistic import Logistic
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.curator import Centring, Curator, Point
+from dpfit.privacy.curator import Centring, Curator, Point, Release
+from dpfit.privacy.events import PureEvent
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
+from dpfit.privacy.laplace_release import LaplaceRelease, l1_factor
 from dpfit.privacy.mechanisms.noise import NoNoise
+from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.records import PrivateRecords
 from dpfit.privacy.selection_release import SelectionRelease, score_sensitivity
@@ -40,7 +44,7 @@ def release_of(quantity: Quantity) -> GaussianRelease:
 
 def curator(
     records: list,
-    release: GaussianRelease | SelectionRelease,
+    release: Release,
     grid: Grid = GRID,
     noise: NoNoise | None = None,
 ) -> Curator:
@@ -76,6 +80,10 @@ class _Sums(NoNoise):
     def choose(self, scores: np.ndarray, k: int, scale_bits: int, step: int) -> np.ndarray:
         self.seen = [int(value) for value in scores]
         return super().choose(scores, k, scale_bits, step)
+
+    def peel(self, scores: np.ndarray, k: int, fresh: Callable) -> np.ndarray:
+        self.seen = [int(value) for value in scores]
+        return np.arange(k)
 
     def choose_signed(self, scores: np.ndarray, scale_bits: int, step: int) -> int:
         self.seen = [int(value) for value in scores]
@@ -166,26 +174,76 @@ def test_the_charge_is_attained(name: str, left: tuple, right: tuple) -> None:
 
 
 @settings(max_examples=150)
-@given(DATA, RECORDS, st.sampled_from(["support", "vertex"]), st.sampled_from([0.2, 1.0]))
+@given(DATA, RECORDS, st.sampled_from([1, 2, 3]), st.sampled_from([0.1, 0.2, 1.0]))
+def test_a_record_moves_values_with_laplace_noise_within_both_charges(
+    data: list, other: tuple, k: int, entry_clip: float
+) -> None:
+    """Neither the l1 nor the squared l2 distance exceeds its charge, replaced or left out."""
+    grid = replace(GRID, entry_clip=entry_clip)
+    l2 = squared_factor(Quantity.PARTIAL_GRADIENT, grid, k)
+    release = LaplaceRelease("it", l1_factor(grid, k), l2, UNIT, 30, 1, k)
+    point = Point(np.array([5.0, -3.0, 100.0, 1.0]), 2.0)
+
+    def sums(records: list) -> list[int]:
+        door = curator(records, release, grid)
+        gradient = door.gradient("it", point, clip=0.1, columns=np.arange(k))
+        return [int(value) for value in np.rint(stacked(gradient, grid.unit))]
+
+    event = release.event()
+    before = sums(data)
+    for after, adjacency in (
+        (sums([other, *data[1:]]), Adjacency.REPLACE_ONE),
+        (sums([*data, other]), Adjacency.ADD_REMOVE),
+    ):
+        moves = [abs(a - b) for a, b in zip(before, after, strict=True)]
+        assert sum(moves) <= event.l1_sensitivity.under(adjacency)
+        assert sum(move**2 for move in moves) <= event.squared_sensitivity.under(adjacency)
+
+
+def test_the_l1_charge_of_laplace_noise_is_attained() -> None:
+    """A record with equal entries on the chosen columns reaches it to one part in 10^5."""
+    grid = Grid(1.0, RowMap.NORMALIZE, 20, True, 0.1)
+    l2 = squared_factor(Quantity.PARTIAL_GRADIENT, grid, 3)
+    release = LaplaceRelease("it", l1_factor(grid, 3), l2, UNIT, 30, 1, 3)
+    zero, total = Point(np.zeros(D), 0.0), []
+    for y in (0.0, 1.0):
+        door = curator([([1.0] * 4, y)], release, grid)
+        gradient = door.gradient("it", zero, clip=0.1, columns=np.arange(3))
+        total.append(stacked(gradient, grid.unit))
+    charged = release.event().l1_sensitivity.under(Adjacency.REPLACE_ONE)
+    assert np.abs(total[0] - total[1]).sum() == pytest.approx(charged, rel=1e-5)
+
+
+@settings(max_examples=150)
+@given(
+    DATA, RECORDS, st.sampled_from(["support", "peeling", "vertex"]), st.sampled_from([0.2, 1.0])
+)
 def test_a_record_moves_every_score_of_a_selection_within_the_charge(
     data: list, other: tuple, kind: str, entry_clip: float
 ) -> None:
-    """No score moves by more than D_inf: eta 2^b / 2, replaced or left out."""
+    """No score moves by more than D_inf: eta 2^b / 2 (or epsilon's), replaced or left out."""
     grid = replace(GRID, entry_clip=entry_clip)
     sensitivity = score_sensitivity(Quantity.SELECTION, grid)
+    release: SelectionRelease | PeelingRelease
     release = SelectionRelease("it", Quantity.SELECTION, sensitivity, UNIT, 40, 1, 1)
+    if kind == "peeling":
+        release = PeelingRelease("it", sensitivity, UNIT, 40, 1, 1)
     point = Point(np.array([5.0, -3.0, 100.0, 1.0]), 2.0)
 
     def scores(records: list) -> list[int]:
         noise = _Sums()
         door = curator(records, release, grid, noise)
-        if kind == "support":
+        if kind == "peeling":
+            with patch("dpfit.privacy.curator.peel", noise.peel):
+                door.support_after_step("it", point, clip=0.1, step_size=3.0)
+        elif kind == "support":
             door.support_after_step("it", point, clip=0.1, step_size=3.0)
         else:
             door.steepest_vertex("it", point, clip=0.1)
         return noise.seen
 
-    eta = release.event().eta
+    event = release.event()
+    eta = event.epsilon if isinstance(event, PureEvent) else event.eta
     before = scores(data)
     for after, adjacency in (
         (scores([other, *data[1:]]), Adjacency.REPLACE_ONE),
