@@ -328,12 +328,9 @@ class Curator:
         return length * clip / unit / self._n_rows
 
     def _take(self, label: str, quantity: Quantity) -> GaussianRelease | LaplaceRelease:
-        """Use up one charged release of the right kind."""
-        release = self._releases[label]
-        if release.quantity is not quantity or self._left[label] < 1:
-            raise RuntimeError(f"a release of {quantity} was asked that was not charged")
+        """Use up one charged release of sums of the right kind."""
+        release = self._spend(label, quantity)
         assert isinstance(release, GaussianRelease | LaplaceRelease)
-        self._left[label] -= 1
         return release
 
     def _take_selection(self, label: str, quantity: Quantity) -> SelectionRelease | PeelingRelease:
@@ -342,10 +339,14 @@ class Curator:
         Its scores are compared, not noised, so they must not wrap around as sums may; the records
         were checked for that before the charge.
         """
+        release = self._spend(label, quantity)
+        assert isinstance(release, SelectionRelease | PeelingRelease)
+        return release
+
+    def _spend(self, label: str, quantity: Quantity) -> Release:
         release = self._releases[label]
         if release.quantity is not quantity or self._left[label] < 1:
-            raise RuntimeError(f"a {quantity} was asked that was not charged")
-        assert isinstance(release, SelectionRelease | PeelingRelease)
+            raise RuntimeError(f"a release of {quantity} was asked that was not charged")
         self._left[label] -= 1
         return release
 

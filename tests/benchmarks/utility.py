@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 DPFIT = str(Path(sys.executable).parent / "dpfit")
-ALGORITHMS = ("dp-ight", "dp-screen", "dp-gd", "dp-iht", "dp-fw")
+ALGORITHMS = ("dp-ight", "dp-screen", "dp-gd", "dp-iht", "dp-fw", "two-stage")
 EPSILONS = ("0.5", "1", "2", "4")
 
 

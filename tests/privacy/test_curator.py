@@ -12,12 +12,14 @@ from dpfit.design.grid import Grid, RowMap
 from dpfit.design.local import DesignBuilder
 from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic
-from dpfit.privacy.curator import Centring, Curator, Point, quantised
+from dpfit.privacy.curator import Centring, Curator, Point, Release, quantised
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
 from dpfit.privacy.mechanisms.noise import ExactNoise, Noise, NoNoise
+from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.random_bits import BitSource, RunKey
 from dpfit.privacy.records import PrivateRecords
+from dpfit.privacy.selection_release import score_sensitivity
 
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
 N, D = 400, 30
@@ -28,7 +30,7 @@ def release(unit: int, scale_bits: int, count: int) -> GaussianRelease:
     return GaussianRelease("gradient", Quantity.GRADIENT, factor, unit, scale_bits, count)
 
 
-def curator(noise: Noise, release: GaussianRelease, loss: Loss | None = None) -> Curator:
+def curator(noise: Noise, release: Release, loss: Loss | None = None) -> Curator:
     rng = np.random.default_rng(0)
     block = RowBlock(
         np.arange(0, N * D + 1, D, dtype=np.int64),
@@ -135,6 +137,21 @@ def test_a_release_answers_its_own_question_only() -> None:
         lambda: whole.target_mean("gradient"),
         lambda: whole.steepest_vertex("gradient", zero, clip=1.0),
         lambda: whole.support_after_step("gradient", zero, clip=1.0, step_size=1.0),
+    ):
+        with pytest.raises(RuntimeError, match="charged"):
+            ask()
+
+
+def test_peeling_answers_for_supports_only() -> None:
+    """A selection charged as peeling is not drawn by Gumbel noise, which costs otherwise."""
+    peeling = PeelingRelease("it", score_sensitivity(Quantity.SELECTION, GRID), 1 << 10, 40, 2, 5)
+    door = curator(NoNoise(), peeling)
+    zero = Point(np.zeros(D), 0.0)
+    assert len(door.support_after_step("it", zero, clip=1.0, step_size=1.0)) == 2
+    for ask in (
+        lambda: door.steepest_vertex("it", zero, clip=1.0),
+        lambda: door.columns_by_vote("it"),
+        lambda: door.gradient("it", zero, clip=1.0),
     ):
         with pytest.raises(RuntimeError, match="charged"):
             ask()
