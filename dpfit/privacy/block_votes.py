@@ -120,4 +120,8 @@ def _centred(values: Floats) -> Floats:
 
 def _largest(values: Floats, count: int) -> Integers:
     """Positions of the largest magnitudes; the lower one wins between equals."""
-    return np.argsort(-np.abs(values), kind="stable")[:count]
+    magnitude = np.abs(values)
+    near = np.arange(len(values))
+    if count < len(values):  # sorting all of them would cost more than the steps
+        near = np.flatnonzero(magnitude >= np.partition(magnitude, -count)[-count])
+    return near[np.argsort(-magnitude[near], kind="stable")[:count]]
