@@ -103,4 +103,11 @@ def test_a_private_run_by_peeling_ends_with_s_columns() -> None:
 def test_a_selection_that_is_not_there_is_refused(algorithm: str, selection: str) -> None:
     """--selection belongs to dp-iht, and has two values."""
     with pytest.raises(UsageError, match="--selection"):
-        FitRequest(sparsity=S, budget=None, dataset="toy", algorithm=algorithm, selection=selection)
+        FitRequest(
+            sparsity=S,
+            budget=None,
+            without_noise=True,
+            dataset="toy",
+            algorithm=algorithm,
+            selection=selection,
+        )

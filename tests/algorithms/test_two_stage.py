@@ -39,7 +39,9 @@ def blocks(loss: str) -> Iterator[RowBlock]:
 
 def request(loss: str, budget: Budget | None, **changes: object) -> FitRequest:
     facts = {"algorithm": "two-stage", "loss": loss, "declared": declared(loss), **changes}
-    return FitRequest(sparsity=3, budget=budget, dataset="toy", **facts)
+    return FitRequest(
+        sparsity=3, budget=budget, without_noise=budget is None, dataset="toy", **facts
+    )
 
 
 def declared(loss: str) -> DeclaredFacts:
@@ -101,5 +103,6 @@ def test_everything_charged_is_asked_and_progress_ends_at_the_last_step() -> Non
 def test_what_it_cannot_be_told_is_refused(change: dict[str, object]) -> None:
     """No fit without an intercept, no step size, and never without a sparsity."""
     facts = {"sparsity": 3, "budget": None, "dataset": "toy", "algorithm": "two-stage", **change}
+    facts["without_noise"] = True
     with pytest.raises(UsageError):
         FitRequest(**facts)
