@@ -29,7 +29,6 @@ from dpfit.algorithms.heavy_ball import (
 )
 from dpfit.algorithms.outcome import Outcome
 from dpfit.algorithms.tuning import (
-    COUNT_NOISE,
     TARGET_PART,
     VALUE_NOISE,
     rules,
@@ -47,6 +46,7 @@ _KEEP: Final = 2.0  # noise standard deviations above zero that keep a column
 _CENTRE: Final = 4.0  # and those that make its mean worth taking off
 _REFIT_PART: Final = Fraction(1, 4)
 _REFIT_STEPS: Final = 20
+_COUNT_STEPS: Final = 100  # the released mean rate makes steps as long as they can be
 _SCREEN_FOR_DENSE: Final = 500  # the sparsity that a dense model's screen reckons with
 
 
@@ -126,7 +126,7 @@ class DpScreen:
         columns, centre = self._screened(curator)
         tuning = tune(curator, self.scale, self.residual_clip)
         planned = {one.label: one for one in self.planned()}
-        ball = HeavyBall(self.scale, tuning.residual_clip, tuning.score_noise)
+        ball = HeavyBall(self.scale, tuning.residual_clip, tuning.score_noise, tuning.curvature)
         centring = Centring(columns, centre, CONSTANT)
         curator.centre(centring)
         start = curator.zero_point(tuning.offset)
@@ -203,9 +203,10 @@ def default_rule(scale: PublicScale, sparsity: int | None) -> DpScreen:
         screen = Fraction(min(max(12.0 / math.sqrt(rows_times_mu), 0.1), 0.3))
     if scale.classifies:
         steps = count_of_steps(rows_times_mu / 2000, 40, 200)
+    elif scale.loss == "poisson":
+        steps = _COUNT_STEPS
     else:
         descent = rows_times_mu * math.sqrt(1 - screen - TARGET_PART)
-        noise = COUNT_NOISE if scale.loss == "poisson" else VALUE_NOISE
-        longest = longest_step(scale, scale.value_clip)
-        steps = count_of_steps(noise * descent / (2 * longest), 40, 400)
+        longest = longest_step(scale, scale.value_clip, 1.0)
+        steps = count_of_steps(VALUE_NOISE * descent / (2 * longest), 40, 400)
     return DpScreen(sparsity, scale, screen, steps)

@@ -37,17 +37,21 @@ class HeavyBall:
         tau.
     score_noise : float
         N, the noise on the score of a unit row.
+    curvature : float
+        Of the loss of a value, which bounds eta; there is no such bound for classes.
     """
 
     scale: PublicScale
     residual_clip: float
     score_noise: float
+    curvature: float
 
     def step_size(self, planned: PlannedRelease) -> float:
         """eta of a release that has its part of the whole budget."""
         rows_times_mu = self.scale.rows_times_mu * math.sqrt(planned.budget_part)
         length = self.score_noise * rows_times_mu / (2 * planned.count)
-        return min(length, longest_step(self.scale, self.residual_clip)) / self.residual_clip
+        longest = longest_step(self.scale, self.residual_clip, self.curvature)
+        return min(length, longest) / self.residual_clip
 
     def descend(
         self,
@@ -90,10 +94,10 @@ class HeavyBall:
         return Point(theta, intercept, start.offset)
 
 
-def longest_step(scale: PublicScale, tau: float) -> float:
+def longest_step(scale: PublicScale, tau: float, curvature: float) -> float:
     """The largest E that is stable for the loss."""
     if not scale.classifies:
-        return _LONGEST_ETA * tau / scale.curvature(tau)
+        return _LONGEST_ETA * tau / curvature
     return _NOISELESS_E if math.isinf(scale.rows_times_mu) else _LONGEST_E
 
 

@@ -27,6 +27,7 @@ VALUE_NOISE: Final = 0.07  # N, of the target's range
 COUNT_NOISE: Final = 0.2  # N, on the logarithm of a rate
 _LEAST_SHARE: Final = 0.01  # of a class
 _MOST_COUNT_CLIP: Final = 0.2  # of the range of counts
+_RATES_ABOVE_MEAN: Final = 4.0  # what the rate of a row may be over the mean, for stable steps
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,14 @@ class Tuning:
         tau.
     score_noise : float
         N, the noise on the score of a unit row.
+    curvature : float
+        Of the loss of a value: that of a count is its rate.
     """
 
     offset: Scores
     residual_clip: float
     score_noise: float
+    curvature: float = 1.0
 
 
 def target_release(loss: str) -> PlannedRelease:
@@ -69,7 +73,7 @@ def tune(curator: Curator, scale: PublicScale, clip: float | None) -> Tuning:
     if scale.loss == "poisson":
         mean, exposure = released_means(curator)
         tau = clip or max(scale.count_unit, min(2.0 * mean, _MOST_COUNT_CLIP))
-        return Tuning(math.log(mean / exposure), tau, COUNT_NOISE)
+        return Tuning(math.log(mean / exposure), tau, COUNT_NOISE, _RATES_ABOVE_MEAN * mean)
     offset = min(max(curator.target_mean(label), 0.0), 1.0) - 0.5
     return Tuning(offset, clip or scale.value_clip, VALUE_NOISE)
 

@@ -101,7 +101,8 @@ class TwoStage:
         centring = Centring(columns, np.zeros(len(columns)), CONSTANT)
         offset = log_mean_rate(curator) if start else 0.0
         curator.centre(centring)
-        ball = HeavyBall(self.scale, self.residual_clip, self.score_noise)
+        curvature = self.scale.curvature(self.residual_clip)
+        ball = HeavyBall(self.scale, self.residual_clip, self.score_noise, curvature)
         point = ball.descend(curator, descent, curator.zero_point(offset), report_progress)
         return Outcome(columns, point.coefficients, point.intercept, point.offset, centring)
 
@@ -122,5 +123,7 @@ def default_rule(scale: PublicScale, sparsity: int) -> TwoStage:
     else:
         tau, noise = scale.value_clip, COUNT_NOISE if scale.loss == "poisson" else VALUE_NOISE
         descent = signal * float(1 - _VOTE_PART) ** 0.5
-        steps = count_of_steps(noise * descent / (2 * longest_step(scale, tau)), 40, 400)
+        steps = count_of_steps(
+            noise * descent / (2 * longest_step(scale, tau, scale.curvature(tau))), 40, 400
+        )
     return TwoStage(sparsity, scale, steps, tau, noise)
