@@ -1,8 +1,8 @@
 """dp-fw: private Frank-Wolfe over the l1 ball (Talwar, Thakurta and Zhang, 2015).
 
 Each step moves toward the vertex ``+-C e_j`` along which the gradient falls most, chosen under
-Gumbel noise. The published Laplace scale charges add-remove slightly too little and replace-one
-half; here a selection costs what its integer sensitivity says.
+Gumbel noise, or under Laplace noise as published. The published scale charges add-remove slightly
+too little and replace-one half; here a selection costs what its integer sensitivity says.
 """
 
 from __future__ import annotations
@@ -36,12 +36,15 @@ class DpFw:
         tau, the bound on ``|l'|``.
     from_mean_rate : bool
         Whether scores start at the logarithm of the released mean rate.
+    laplace : bool
+        Whether vertices are chosen under Laplace noise.
     """
 
     iterations: int
     l1_radius: float
     residual_clip: float
     from_mean_rate: bool = False
+    laplace: bool = False
 
     name = "dp-fw"
 
@@ -57,7 +60,9 @@ class DpFw:
         """All of the budget chooses vertices, but for what the start takes."""
         start = [MEAN_RATE] if self.from_mean_rate else []
         left = 1 - sum((one.budget_part for one in start), Fraction(0))
-        return [*start, PlannedRelease("vertex", Quantity.SELECTION, self.iterations, left, 1)]
+        times = self.iterations
+        vertex = PlannedRelease("vertex", Quantity.SELECTION, times, left, 1, self.laplace)
+        return [*start, vertex]
 
     def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
         """``theta = (1 - m) theta + m C s e_j`` with ``m = 2 / (t + 2)``; a vertex a step."""

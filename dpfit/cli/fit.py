@@ -174,6 +174,14 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse to take any fact from the data as public.")
     ] = False
+    calibration: Annotated[
+        str,
+        typer.Option(
+            "--calibration",
+            metavar="NAME",
+            help="Noise: exact, or as printed: paper, paper-corollary.",
+        ),
+    ] = "exact"
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show charge, noise and settings; spend nothing.")
     ] = False
@@ -192,7 +200,7 @@ def fit(options: FitOptions) -> None:
     Writes STEM.model.json and charges STEM.ledger.json in the working directory.
     """
     from dpfit.cli.fit_inputs import FitInputs
-    from dpfit.cli.fit_report import report_assumptions, report_plan
+    from dpfit.cli.fit_report import report_assumptions, report_plan, report_printed
 
     streams = options.streams()
     signals.install(options.timeout)
@@ -205,6 +213,7 @@ def fit(options: FitOptions) -> None:
         streams.inform(f"{options.ledger}: a new ledger, without a cap")
     fitted = inputs.load(streams)
     report_assumptions(fitted, streams)
+    report_printed(fitted, streams)
     if options.dry_run:
         report_plan(fitted, inputs, streams, as_json=options.json)
         return

@@ -219,6 +219,7 @@ def _request(
         row_map=RowMap.NORMALIZE if normalize else RowMap.CLIP,
         intercept=options.intercept,
         adjacency=options.adjacency,
+        calibration=options.calibration,
         declared=declared,
         positive_label=_positive_label(options.positive_label, declared.labels),
         strict=options.strict,

@@ -24,6 +24,19 @@ def report_assumptions(fitted: LinearFit, streams: Streams) -> None:
             streams.warn(f"delta {budget.delta:g} is above 1/rows: a whole record may leak")
 
 
+def report_printed(fitted: LinearFit, streams: Streams) -> None:
+    """Say what noise as printed in a paper really costs."""
+    request = fitted.request
+    if request.budget is None or not request.printed:
+        return
+    asked, delta = request.budget.approximate()
+    cost = compose([one.event() for one in fitted.plan.releases], request.adjacency)
+    streams.warn(
+        f"calibration as printed: really epsilon {cost.epsilon(delta):.4g} at delta {delta:g} "
+        f"under {request.adjacency}, not {asked:g}"
+    )
+
+
 def report_plan(fitted: LinearFit, inputs: FitInputs, streams: Streams, *, as_json: bool) -> None:
     """Show what the run would do and cost."""
     if as_json:
@@ -77,6 +90,7 @@ def _summary(fitted: LinearFit, inputs: FitInputs) -> list[tuple[str, str]]:
         ("settings", settings),
         ("row map", f"{plan.grid.row_map} to norm {plan.grid.row_norm:g}"),
         ("charge", f"{spent} ({request.adjacency})"),
+        ("calibration", request.calibration),
         ("noise", f"{_listed(plan.noise_multipliers())} (times the largest share of a record)"),
         ("model", inputs.model_path),
         ("ledger", inputs.ledger.path),

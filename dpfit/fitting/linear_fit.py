@@ -132,6 +132,7 @@ class LinearFit:
             "reproducible": request.seed is not None,
             "adjacency": str(request.adjacency),
             "budget": request.budget.to_json() if request.budget else None,
+            "calibration": request.calibration,
             "settings": plan.algorithm.settings(),
             "row_map": {
                 "kind": str(plan.grid.row_map),

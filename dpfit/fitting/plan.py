@@ -23,6 +23,7 @@ from dpfit.privacy.laplace_release import plan_laplace
 from dpfit.privacy.logistic_sensitivity import may_refine
 from dpfit.privacy.peeling_release import plan_peeling
 from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.printed_noise import PRINTED, real_cost
 from dpfit.privacy.public_facts import PublicFacts
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.selection_release import plan_selection
@@ -76,6 +77,13 @@ _RULES: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
+_AS_PRINTED: Final[dict[str, dict[str, Setting]]] = {
+    "dp-iht": {"selection": "peeling"},
+    "dp-fw": {"laplace": True},
+}
+"""Settings that belong to the printed noise."""
+
+
 def finest_grid(request: FitRequest) -> Grid:
     """The record map before the number of records may coarsen it."""
     return Grid(
@@ -107,7 +115,9 @@ def plan_fit(
     row_bits, residual_bits = grid_bits(facts.integer("rows"))
     grid = replace(finest_grid(request), bits=row_bits)
     algorithm = _algorithm(request, facts, loss, target_span)
-    releases = _releases(algorithm, loss, request, grid, residual_bits)
+    # The refined step would undercut a printed noise, which is for gradients 2 G apart.
+    refining = None if request.printed else loss
+    releases = _releases(algorithm, request, grid, residual_bits, refining)
     events: list[Event] = [NonPrivateEvent(label=release.label) for release in releases]
     if request.private:
         events = [release.event() for release in releases]
@@ -118,31 +128,30 @@ def charge_ahead(request: FitRequest) -> list[Event]:
     """The charge as far as it is known before the data: one release for the whole budget.
 
     The final plan spends the same budget up to the rounding of its grids. This is for a refusal
-    before hours of reading; the reservation checks the exact charge again.
+    before hours of reading; the reservation checks the exact charge again. Of printed noise nothing
+    is known before the number of steps is, unless the cost is the same for all.
     """
     if request.budget is None or not request.private:
         return [NonPrivateEvent(label="whole run")]
-    whole = PlannedRelease("whole run", Quantity.GRADIENT, 1, Fraction(1))
-    return [
-        _release(
-            whole, finest_grid(request), request.budget.squared_mu, FINEST_BITS, request.adjacency
-        ).event()
-    ]
+    grid = finest_grid(request)
+    if not request.printed:
+        whole = PlannedRelease("whole run", Quantity.GRADIENT, 1, Fraction(1))
+        squared_mu = request.budget.squared_mu
+        return [_release(whole, grid, squared_mu, FINEST_BITS, request.adjacency).event()]
+    if request.iterations is None and request.algorithm != "dp-ight":
+        return []
+    smallest = _scale(request, rows=1, features=1, loss="logistic")
+    rule = _RULES[request.algorithm](smallest, request.sparsity)
+    algorithm: Algorithm = replace(rule, **_asked(request))
+    return [one.event() for one in _releases(algorithm, request, grid, FINEST_BITS, None)]
 
 
 def _algorithm(
     request: FitRequest, facts: PublicFacts, loss: Loss, target_span: float
 ) -> Algorithm:
     """The default rule's settings, with what the user asked for in their place."""
-    scale = PublicScale(
-        n_rows=facts.integer("rows"),
-        n_features=facts.integer("features"),
-        loss=loss.name,
-        row_norm=request.row_norm,
-        squared_mu=request.budget.squared_mu if request.budget else None,
-        adjacency=request.adjacency,
-        count_unit=min(1.0, 1.0 / target_span),
-    )
+    rows, features = facts.integer("rows"), facts.integer("features")
+    scale = _scale(request, rows, features, loss.name, target_span)
     sparsity = request.sparsity
     if sparsity is not None:
         sparsity = min(sparsity, scale.n_features)
@@ -151,9 +160,30 @@ def _algorithm(
     return algorithm
 
 
+def _scale(
+    request: FitRequest, rows: int, features: int, loss: str, target_span: float = 1.0
+) -> PublicScale:
+    return PublicScale(
+        n_rows=rows,
+        n_features=features,
+        loss=loss,
+        row_norm=request.row_norm,
+        squared_mu=request.budget.squared_mu if request.budget else None,
+        adjacency=request.adjacency,
+        count_unit=min(1.0, 1.0 / target_span),
+    )
+
+
+def _asked(request: FitRequest) -> dict[str, Setting]:
+    """What the user asked for, and what belongs to a printed noise."""
+    forced = _AS_PRINTED.get(request.algorithm, {}) if request.printed else {}
+    return {**request.asked_settings(), **forced}
+
+
 def _wished(request: FitRequest, loss: Loss) -> dict[str, Setting]:
-    """What the user asked for, and what follows from the loss."""
-    wished: dict[str, Setting] = dict(request.asked_settings())
+    """What was asked, and what follows from the loss."""
+    request.check_printed_loss(loss.name)
+    wished = _asked(request)
     if isinstance(loss, Huber):
         wished.setdefault("residual_clip", loss.threshold)  # no residual is larger
     if loss.name == "multinomial":
@@ -166,21 +196,43 @@ def _wished(request: FitRequest, loss: Loss) -> dict[str, Setting]:
 
 
 def _releases(
-    algorithm: Algorithm, loss: Loss, request: FitRequest, grid: Grid, bits: int
+    algorithm: Algorithm, request: FitRequest, grid: Grid, bits: int, refining: Loss | None
 ) -> list[Release]:
-    """Each planned release as a mechanism. Selections compose as zCDP, so parts are then of rho."""
-    selections = (Quantity.SELECTION, Quantity.VOTES)
+    """Each planned release as a mechanism; a loss may refine the steps of its gradients."""
     planned = algorithm.planned()
-    budget = request.budget
-    if any(release.quantity in selections for release in planned):
-        rho = None if budget is None else budget.total_rho
-        squared_mu = None if rho is None else 2 * rho
-    else:
-        squared_mu = None if budget is None else budget.squared_mu
     return [
-        _release(one, grid, squared_mu, bits, request.adjacency, refined=may_refine(one, loss))
-        for one in planned
+        _release(
+            one,
+            grid,
+            squared_mu,
+            bits,
+            request.adjacency,
+            refined=refining is not None and may_refine(one, refining),
+        )
+        for one, squared_mu in zip(planned, _spendable(planned, request, grid), strict=True)
     ]
+
+
+def _spendable(
+    planned: Sequence[PlannedRelease], request: FitRequest, grid: Grid
+) -> list[Fraction | None]:
+    """What each release may spend, as mu^2: its part of the budget, or what printed noise costs.
+
+    Selections compose as zCDP, so parts are of twice rho where there is one.
+    """
+    budget = request.budget
+    if budget is None:
+        return [None for _ in planned]
+    if request.printed:
+        multiple = PRINTED[request.algorithm, request.calibration]
+        asked = budget.approximate()
+        return [real_cost(one, grid, multiple(one, *asked), request.adjacency) for one in planned]
+    selections = (Quantity.SELECTION, Quantity.VOTES)
+    if any(one.quantity in selections for one in planned):
+        whole = 2 * budget.total_rho
+    else:
+        whole = budget.squared_mu
+    return [whole * one.budget_part for one in planned]
 
 
 def _release(
@@ -192,8 +244,7 @@ def _release(
     *,
     refined: bool = False,
 ) -> Release:
-    part = None if squared_mu is None else squared_mu * planned.budget_part
-    rho = None if part is None else part / 2
+    rho = None if squared_mu is None else squared_mu / 2
     if planned.quantity in (Quantity.SELECTION, Quantity.VOTES):
         plan = plan_peeling if planned.laplace else plan_selection
         return plan(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
@@ -203,7 +254,7 @@ def _release(
         planned,
         grid,
         unit_bits=unit_bits,
-        squared_mu=part,
+        squared_mu=squared_mu,
         adjacency=adjacency,
         refined=refined,
     )

@@ -10,6 +10,7 @@ from dpfit.design.grid import RowMap
 from dpfit.errors import UsageError
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
+from dpfit.privacy.printed_noise import PRINTED
 from dpfit.privacy.records import DeclaredFacts, Label
 
 
@@ -65,6 +66,8 @@ _SETTINGS: Final = (
 )
 SELECTIONS: Final = ("one-shot", "peeling")
 THRESHOLDS: Final = ("each", "decreasing", "final")
+EXACT: Final = "exact"
+CALIBRATIONS: Final = (EXACT, "paper", "paper-corollary")
 LOSSES: Final = ("logistic", "squared", "huber", "poisson", "multinomial")
 _OF_CLASSES: Final = ("logistic", "multinomial")
 _WITH_OFFSET: Final = ("poisson", "logistic")
@@ -118,6 +121,8 @@ class FitRequest:
         Whether to fit one.
     adjacency : Adjacency
         The neighbouring relation of the guarantee.
+    calibration : str
+        Noise of exactly the budget, or as a paper prints it, whatever that really costs.
     declared : DeclaredFacts
         Public facts that the user vouches for.
     positive_label : label or None
@@ -156,6 +161,7 @@ class FitRequest:
     row_map: RowMap = RowMap.NORMALIZE
     intercept: bool = True
     adjacency: Adjacency = Adjacency.REPLACE_ONE
+    calibration: str = EXACT
     declared: DeclaredFacts = field(default_factory=DeclaredFacts)
     positive_label: Label | None = None
     strict: bool = False
@@ -171,6 +177,9 @@ class FitRequest:
         if self.loss is not None:
             _one_of("--loss", self.loss, LOSSES)
         self._check_settings()
+        _one_of("--calibration", self.calibration, CALIBRATIONS)
+        if self.printed:
+            self._check_printed()
         _at_least_one("--threads", self.threads)
         if self.iterations is not None:
             _at_least_one("--iterations", self.iterations)
@@ -212,6 +221,36 @@ class FitRequest:
             _ = self.budget.total_rho  # selections need a budget in rho; one in mu is refused here
         if not self.intercept and not traits.intercept:
             raise UsageError(f"--algo {self.algorithm} has no fit without an intercept")
+
+    def _check_printed(self) -> None:
+        """Refuse what no paper prints a noise for."""
+        asked = f"--calibration {self.calibration}"
+        if self.without_noise:
+            raise UsageError(f"{asked} is of no use in a run without noise")
+        if (self.algorithm, self.calibration) not in PRINTED:
+            able = " or ".join(algo for algo, name in PRINTED if name == self.calibration)
+            raise UsageError(
+                f"--algo {self.algorithm} has no --calibration {self.calibration}",
+                hint=f"choose {able}",
+            )
+        if self.budget is None or self.budget.epsilon is None:
+            raise UsageError(f"{asked} needs --eps and --delta, which the printed noise is for")
+        if self.selection == "one-shot":
+            raise UsageError(f"{asked} chooses columns by --selection peeling")
+        if self.loss is not None:
+            self.check_printed_loss(self.loss)
+
+    def check_printed_loss(self, loss: str) -> None:
+        """Refuse a printed noise that is none of this loss."""
+        if self.printed and loss == "poisson":
+            raise UsageError("--loss poisson starts at a released mean, which no paper prints")
+        if self.calibration == "paper-corollary" and loss != "logistic":
+            raise UsageError("--calibration paper-corollary belongs to --loss logistic")
+
+    @property
+    def printed(self) -> bool:
+        """Whether the noise is as a paper prints it."""
+        return self.calibration != EXACT
 
     @property
     def traits(self) -> Traits:

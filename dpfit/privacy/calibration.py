@@ -89,7 +89,7 @@ class Budget:
             return Fraction(self.mu) ** 2
         if self.rho is not None:
             return 2 * Fraction(self.rho)
-        epsilon, delta = self._approximate()
+        epsilon, delta = self.approximate()
         return Fraction(conversion.gaussian_mu(epsilon, delta)) ** 2
 
     @cached_property
@@ -108,7 +108,7 @@ class Budget:
             )
         if self.rho is not None:
             return Fraction(self.rho)
-        epsilon, delta = self._approximate()
+        epsilon, delta = self.approximate()
         return Fraction(conversion.zcdp_rho(epsilon, delta))
 
     def to_json(self) -> dict[str, float]:
@@ -117,9 +117,10 @@ class Budget:
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
-    def _approximate(self) -> tuple[float, float]:
+    def approximate(self) -> tuple[float, float]:
+        """Epsilon and delta of a budget that has an epsilon."""
         if self.epsilon is None or self.delta is None:
-            raise ValueError("an empty budget; use Budget.from_request")
+            raise ValueError("the budget has no epsilon with a delta")
         return self.epsilon, self.delta
 
 

@@ -306,16 +306,20 @@ class Curator:
     def steepest_vertex(self, label: str, point: Point, *, clip: float) -> tuple[int, int]:
         """Noisily steepest signed coordinate, one of the charged selections.
 
+        The scores are the sums and their negatives: a neighbour moves each as far as a sum.
+
         Returns
         -------
         tuple of int
             Column, the intercept's being ``n_features``, and the sign of the move.
         """
         release = self._take_selection(label, Quantity.SELECTION)
-        if isinstance(release, PeelingRelease):
-            raise RuntimeError("a signed vertex was asked that was not charged")
         sums = self._gradient_sums(point, clip, release.unit)
-        best = self._noise.choose_signed(sums, release.scale_bits, self._next_step())
+        if isinstance(release, PeelingRelease):
+            signed = np.concatenate([sums, -sums])
+            best = int(peel(signed, 1, lambda: self._fresh_laplace(release, len(signed)))[0])
+        else:
+            best = self._noise.choose_signed(sums, release.scale_bits, self._next_step())
         return (best, -1) if best < len(sums) else (best - len(sums), 1)
 
     def _gradient_sums(self, point: Point, clip: float, unit: int) -> Integers:
