@@ -216,7 +216,10 @@ def test_the_l1_charge_of_laplace_noise_is_attained() -> None:
 
 @settings(max_examples=150)
 @given(
-    DATA, RECORDS, st.sampled_from(["support", "peeling", "vertex"]), st.sampled_from([0.2, 1.0])
+    DATA,
+    RECORDS,
+    st.sampled_from(["support", "peeling", "vertex", "printed vertex"]),
+    st.sampled_from([0.2, 1.0]),
 )
 def test_a_record_moves_every_score_of_a_selection_within_the_charge(
     data: list, other: tuple, kind: str, entry_clip: float
@@ -226,7 +229,7 @@ def test_a_record_moves_every_score_of_a_selection_within_the_charge(
     sensitivity = score_sensitivity(Quantity.SELECTION, grid)
     release: SelectionRelease | PeelingRelease
     release = SelectionRelease("it", Quantity.SELECTION, sensitivity, UNIT, 40, 1, 1)
-    if kind == "peeling":
+    if kind in ("peeling", "printed vertex"):
         release = PeelingRelease("it", sensitivity, UNIT, 40, 1, 1)
     point = Point(np.array([5.0, -3.0, 100.0, 1.0]), 2.0)
 
@@ -236,6 +239,9 @@ def test_a_record_moves_every_score_of_a_selection_within_the_charge(
         if kind == "peeling":
             with patch("dpfit.privacy.curator.peel", noise.peel):
                 door.support_after_step("it", point, clip=0.1, step_size=3.0)
+        elif kind == "printed vertex":
+            with patch("dpfit.privacy.curator.peel", noise.peel):
+                door.steepest_vertex("it", point, clip=0.1)
         elif kind == "support":
             door.support_after_step("it", point, clip=0.1, step_size=3.0)
         else:

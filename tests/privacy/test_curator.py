@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -142,14 +144,15 @@ def test_a_release_answers_its_own_question_only() -> None:
             ask()
 
 
-def test_peeling_answers_for_supports_only() -> None:
+def test_peeling_answers_for_columns_only() -> None:
     """A selection charged as peeling is not drawn by Gumbel noise, which costs otherwise."""
     peeling = PeelingRelease("it", score_sensitivity(Quantity.SELECTION, GRID), 1 << 10, 40, 2, 5)
     door = curator(NoNoise(), peeling)
     zero = Point(np.zeros(D), 0.0)
     assert len(door.support_after_step("it", zero, clip=1.0, step_size=1.0)) == 2
+    with patch.object(NoNoise, "choose_signed", side_effect=AssertionError):
+        door.steepest_vertex("it", zero, clip=1.0)
     for ask in (
-        lambda: door.steepest_vertex("it", zero, clip=1.0),
         lambda: door.columns_by_vote("it"),
         lambda: door.gradient("it", zero, clip=1.0),
     ):
