@@ -37,6 +37,9 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     sparsity: Annotated[
         int | None, typer.Option("--sparsity", metavar="S", help="Coefficients to keep.")
     ] = None
+    dense: Annotated[
+        bool, typer.Option("--dense", help="Keep all coefficients: dp-screen, dp-gd, auto.")
+    ] = False
     loss: Annotated[
         str | None,
         typer.Option(
@@ -209,6 +212,8 @@ def fit(options: FitOptions) -> None:
     inputs = FitInputs.from_options(options)
     inputs.check_before_reading()
     _warn_of_no_privacy(inputs, streams, dry_run=options.dry_run)
+    if options.algo == "auto":
+        streams.inform(f"--algo auto: {inputs.request.algorithm}")
     if options.ledger is not None and not os.path.exists(options.ledger):
         streams.inform(f"{options.ledger}: a new ledger, without a cap")
     fitted = inputs.load(streams)

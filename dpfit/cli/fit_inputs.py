@@ -193,6 +193,8 @@ class FitInputs:
 def _request(
     options: FitOptions, schema: Schema, declared: DeclaredFacts, dataset: str, *, exposed: bool
 ) -> FitRequest:
+    if options.dense and options.sparsity is not None:
+        raise UsageError("--dense and --sparsity exclude each other")
     row_norm = options.row_norm if options.row_norm is not None else schema.row_norm
     normalize = options.normalize_rows
     if normalize is None:

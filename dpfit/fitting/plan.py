@@ -10,6 +10,7 @@ from typing import Any, Final
 from dpfit.algorithms import dp_fw, dp_gd, dp_ight, dp_iht, dp_screen, two_stage
 from dpfit.algorithms.base import Algorithm, Setting
 from dpfit.algorithms.default_rule import PublicScale
+from dpfit.algorithms.noisy_descent import DescentSettings
 from dpfit.design.grid import Grid, grid_bits
 from dpfit.errors import UsageError
 from dpfit.fitting.request import ORIGINALS, FitRequest
@@ -63,17 +64,13 @@ class FitPlan:
         return {release.label: release.noise_multiplier for release in self.releases}
 
 
-def _frank_wolfe(scale: PublicScale, sparsity: int | None) -> dp_fw.DpFw:
-    return dp_fw.default_rule(scale)
-
-
-_RULES: Final[dict[str, Callable[..., Any]]] = {
-    "dp-ight": dp_ight.default_rule,
-    "dp-screen": dp_screen.default_rule,
-    "dp-gd": dp_gd.default_rule,
-    "dp-iht": dp_iht.default_rule,
-    "dp-fw": _frank_wolfe,
-    "two-stage": two_stage.default_rule,
+_RULES: Final[dict[str, Callable[[FitRequest, PublicScale, Any], Any]]] = {
+    "dp-ight": lambda asked, scale, s: dp_ight.default_rule(scale, s, asked.threshold or "each"),
+    "dp-screen": lambda asked, scale, s: dp_screen.default_rule(scale, s),
+    "dp-gd": lambda asked, scale, s: dp_gd.default_rule(scale, s),
+    "dp-iht": lambda asked, scale, s: dp_iht.default_rule(scale, s),
+    "dp-fw": lambda asked, scale, s: dp_fw.default_rule(scale),
+    "two-stage": lambda asked, scale, s: two_stage.default_rule(scale, s),
 }
 
 
@@ -141,7 +138,7 @@ def charge_ahead(request: FitRequest) -> list[Event]:
     if request.iterations is None and request.algorithm != "dp-ight":
         return []
     smallest = _scale(request, rows=1, features=1, loss="logistic")
-    rule = _RULES[request.algorithm](smallest, request.sparsity)
+    rule = _RULES[request.algorithm](request, smallest, request.sparsity)
     algorithm: Algorithm = replace(rule, **_asked(request))
     return [one.event() for one in _releases(algorithm, request, grid, FINEST_BITS, None)]
 
@@ -155,8 +152,13 @@ def _algorithm(
     sparsity = request.sparsity
     if sparsity is not None:
         sparsity = min(sparsity, scale.n_features)
-    rule = _RULES[ORIGINALS.get(request.algorithm, request.algorithm)](scale, sparsity)
-    algorithm: Algorithm = replace(rule, **_wished(request, loss))
+    rule = _RULES[ORIGINALS.get(request.algorithm, request.algorithm)](request, scale, sparsity)
+    wished = _wished(request, loss)
+    if isinstance(rule, DescentSettings) and scale.classifies and "step_size" not in wished:
+        # What keeps steps on classes stable is eta tau; another tau calls for another eta.
+        clip = request.residual_clip or rule.residual_clip
+        wished["step_size"] = rule.step_size * rule.residual_clip / clip
+    algorithm: Algorithm = replace(rule, **wished)
     return algorithm
 
 

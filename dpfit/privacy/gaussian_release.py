@@ -108,8 +108,10 @@ class GaussianRelease:
     @property
     def noise_multiplier(self) -> float:
         """Standard deviation of the noise over the largest share that one record can have."""
-        share = self.unit * math.sqrt(self.squared_factor.add_remove)
-        return math.ldexp(1.0, self.scale_bits) / share
+        square = self.squared_factor.add_remove
+        if self.refined:  # that number may have room for larger units
+            square = self.squared_factor.replace_one // 4
+        return math.ldexp(1.0, self.scale_bits) / (self.unit * math.sqrt(square))
 
     def event(self) -> GaussianEvent:
         """The charge of all ``count`` releases."""
