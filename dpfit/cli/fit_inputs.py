@@ -76,7 +76,12 @@ class FitInputs:
         ledger_path = options.ledger or f"{stem}.ledger.json"
         declared = _declared(options, schema)
         reading = read_options(options, schema, declared)
-        exposed = bool({"offset", "exposure"} & reading.attribute_columns.keys())
+        attributes = reading.attribute_columns.keys()
+        exposed = bool({"offset", "exposure"} & attributes)
+        if declared.max_weight is not None and "weight" not in attributes:
+            raise UsageError("--max-weight needs a --weight column")
+        if declared.max_exposure is not None and not exposed:
+            raise UsageError("--max-exposure needs an --exposure or --offset column")
         dataset = options.dataset or os.path.basename(stem)
         request = _request(options, schema, declared, dataset, exposed=exposed)
         ledger = Ledger(
@@ -243,10 +248,10 @@ def _without_noise(options: FitOptions) -> bool:
     return options.non_private or options.algo in ORIGINALS
 
 
-def _joint_rows(mode: str | None) -> bool:
+def _joint_rows(mode: str | None) -> bool | None:
     if mode not in (None, "per-class", "joint"):
         raise UsageError("--sparsity-mode must be per-class or joint")
-    return mode == "joint"
+    return None if mode is None else mode == "joint"
 
 
 def _declared(options: FitOptions, schema: Schema) -> DeclaredFacts:

@@ -12,6 +12,7 @@ from dpfit.data.rows import RowBlock
 from dpfit.errors import DataError
 from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.prediction import LinearPredictor
+from dpfit.losses.exponential import exponential
 
 Floats: TypeAlias = NDArray[np.float64]
 Target: TypeAlias = NDArray[np.float64] | NDArray[np.object_]
@@ -106,7 +107,7 @@ class _CountMetrics:
         if np.any(y < 0.0):
             raise DataError("has a negative count", path=self._source)
         rates = self._predictor.means(margins)
-        exposure = np.ones(len(y)) if block.offset is None else np.exp(block.offset)
+        exposure = np.ones(len(y)) if block.offset is None else exponential(block.offset)
         counted = y > 0.0
         self._rows += len(y)
         self._deviance += 2.0 * float((rates - y).sum())

@@ -198,9 +198,10 @@ def _model(document: object) -> LinearModel:
     indices, values = _coefficients(root["coefficients"], n_features, index_base, n_scores)
     kind, norm, entry_clip = _row_map(root["row_map"])
     intercept = _scores(root["intercept"], "intercept", n_scores)
+    offset = _scores(root["offset"], "offset", n_scores)
     # A mapped row has entries within the norm, so this bounds every score and every partial sum.
     with np.errstate(over="ignore"):
-        largest = norm * np.abs(values).sum(axis=0) + np.abs(intercept)
+        largest = norm * np.abs(values).sum(axis=0) + np.abs(intercept) + np.abs(offset)
     if not np.all(np.isfinite(largest)):
         raise ValueError("its coefficients are too large to compute with")
     return LinearModel(
@@ -208,7 +209,7 @@ def _model(document: object) -> LinearModel:
         private=root["private"] is True,
         loss=str(loss),
         classes=classes,
-        target_range=_range(root["target_range"]) if classes is None else None,
+        target_range=_range(root["target_range"], loss) if classes is None else None,
         n_features=n_features,
         index_base=index_base,
         feature_map=None if columns is None else _mapping(columns, "features.columns"),
@@ -220,7 +221,7 @@ def _model(document: object) -> LinearModel:
         row_map=(kind, norm),
         entry_clip=entry_clip,
         intercept=intercept,
-        offset=_scores(root["offset"], "offset", n_scores),
+        offset=offset,
         centring=_centring(root["centring"], len(indices)),
         indices=indices,
         values=values,
@@ -258,7 +259,7 @@ def _scores(value: object, name: str, n_scores: int | None) -> Scores:
 
 
 def _column(features: Json, role: str) -> str | None:
-    name = features.get(role)
+    name = features[role]
     if not (name is None or isinstance(name, str)):
         raise ValueError(f"features.{role} is no text")
     return name
@@ -288,12 +289,14 @@ def _classes(value: object, loss: str) -> tuple[Label, ...]:
     return classes
 
 
-def _range(value: object) -> tuple[float, float]:
+def _range(value: object, loss: str) -> tuple[float, float]:
     if not isinstance(value, list) or len(value) != 2:
         raise ValueError("target_range must be two numbers")
     low, high = (_number(v, "target_range") for v in value)
     if not (low < high and math.isfinite(high - low)):
         raise ValueError("target_range must increase, by a finite step")
+    if loss == "poisson" and low != 0.0:
+        raise ValueError("target_range of counts must begin at 0")
     return low, high
 
 

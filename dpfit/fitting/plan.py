@@ -12,7 +12,6 @@ from dpfit.algorithms.base import Algorithm, Setting
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.noisy_descent import DescentSettings
 from dpfit.design.grid import Grid, grid_bits
-from dpfit.errors import UsageError
 from dpfit.fitting.request import ORIGINALS, FitRequest
 from dpfit.losses.base import Loss
 from dpfit.losses.huber import Huber
@@ -190,8 +189,8 @@ def _wished(request: FitRequest, loss: Loss) -> dict[str, Setting]:
         wished.setdefault("residual_clip", loss.threshold)  # no residual is larger
     if loss.name == "multinomial":
         request.check_classes()
-    elif request.joint_rows:
-        raise UsageError("--sparsity-mode belongs to --loss multinomial")
+    else:
+        request.check_one_score()
     if request.joint_rows:
         wished["joint_rows"] = True
     return wished

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from dpfit.losses.poisson import Poisson
 from dpfit.losses.squared import Squared
 
 Floats: TypeAlias = NDArray[np.float64]
+
+_LARGEST: Final = float(np.finfo(np.float64).max)
 
 
 class LinearPredictor:
@@ -37,7 +39,10 @@ class LinearPredictor:
     def margins(self, block: RowBlock) -> Floats:
         """The score of each row, shape (n_rows,), or (n_rows, k) of k classes."""
         scores = self._without_offsets(block)
-        return scores if block.offset is None else scores + block.offset
+        if block.offset is None:
+            return scores
+        with np.errstate(over="ignore"):
+            return np.clip(scores + block.offset, -_LARGEST, _LARGEST)
 
     def _without_offsets(self, block: RowBlock) -> Floats:
         model = self._model
@@ -82,7 +87,8 @@ class LinearPredictor:
         assert self._model.target_range is not None
         low, high = self._model.target_range
         if self._link == "log":
-            return np.asarray(high * Poisson().mean(margins))
+            with np.errstate(over="ignore"):
+                return np.fmin(high * Poisson().mean(margins), _LARGEST)
         return np.asarray(low + (high - low) * np.clip(Squared().mean(margins), 0.0, 1.0))
 
     def answers(self, margins: Floats) -> NDArray[np.float64] | NDArray[np.object_]:

@@ -72,6 +72,7 @@ LOSSES: Final = ("logistic", "squared", "huber", "poisson", "multinomial")
 _OF_CLASSES: Final = ("logistic", "multinomial")
 _WITH_OFFSET: Final = ("poisson", "logistic")
 _DEFAULT_HUBER: Final = 0.1  # of the target's range
+_HUBER_SHARES: Final = (1e-9, 1e9)
 
 _DEFAULT_ENTRY: Final = 0.2  # best of 0.05 to 0.4 on text with unit rows
 _LARGEST_COUNT: Final = 1 << 40  # of rows or features: more would leave no number grid
@@ -101,8 +102,8 @@ class FitRequest:
         C of ``dp-fw``.
     selection : str or None
         How ``dp-iht`` chooses columns.
-    joint_rows : bool
-        Whether the classes of a multinomial model share their s columns.
+    joint_rows : bool or None
+        Whether the classes of a multinomial model share their s columns; None: not said.
     huber_threshold : float or None
         Where Huber's loss turns, in units of the target.
     exposed : bool
@@ -151,7 +152,7 @@ class FitRequest:
     residual_clip: float | None = None
     l1_radius: float | None = None
     selection: str | None = None
-    joint_rows: bool = False
+    joint_rows: bool | None = None
     huber_threshold: float | None = None
     exposed: bool = False
     projection_radius: float | None = None
@@ -215,8 +216,10 @@ class FitRequest:
             raise UsageError(f"--algo {self.algorithm} needs --sparsity, the coefficients to keep")
         if self.loss == "multinomial":
             self.check_classes()
-        elif self.joint_rows and self.loss is not None:
-            raise UsageError("--sparsity-mode belongs to --loss multinomial")
+        elif self.loss is not None:
+            self.check_one_score()
+        if self.joint_rows is not None and self.sparsity is None:
+            raise UsageError("--sparsity-mode needs --sparsity")
         if traits.selects and self.budget is not None:
             _ = self.budget.total_rho  # selections need a budget in rho; one in mu is refused here
         if not self.intercept and not traits.intercept:
@@ -264,6 +267,11 @@ class FitRequest:
             raise UsageError(
                 f"--algo {self.algorithm} fits two classes only", hint=f"choose one of {able}"
             )
+
+    def check_one_score(self) -> None:
+        """Refuse a rule for several classes where there are none."""
+        if self.joint_rows is not None:
+            raise UsageError("--sparsity-mode belongs to --loss multinomial")
 
     def asked_settings(self) -> dict[str, int | float | str]:
         """The settings of the algorithm that the user gave."""
@@ -314,7 +322,10 @@ class FitRequest:
         """The threshold of Huber's loss as a share of the target's range."""
         if self.huber_threshold is None:
             return _DEFAULT_HUBER
-        return self.huber_threshold / (target_range[1] - target_range[0])
+        share = self.huber_threshold / (target_range[1] - target_range[0])
+        if not _HUBER_SHARES[0] <= share <= _HUBER_SHARES[1]:
+            raise UsageError("--huber-threshold is out of proportion to the target's range")
+        return share
 
     @property
     def entry_bound(self) -> float:

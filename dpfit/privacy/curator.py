@@ -19,6 +19,7 @@ from dpfit.design.grid import Grid
 from dpfit.design.local import IntegerPoint
 from dpfit.design.unit_view import UnitView
 from dpfit.losses.base import Loss
+from dpfit.losses.exponential import exponential
 from dpfit.privacy.block_votes import block_votes
 from dpfit.privacy.gaussian_release import GaussianRelease
 from dpfit.privacy.laplace_release import LaplaceRelease
@@ -175,7 +176,7 @@ class Curator:
         release = self._take(label, Quantity.TARGET_AND_EXPOSURE_SUMS)
         unit = release.unit
         offset = np.zeros(len(self._target)) if self._offset is None else self._offset
-        pairs = np.stack([self._target, np.exp(np.fmin(offset, 0.0))])
+        pairs = np.stack([self._target, exponential(offset)])
         parts = np.rint(np.fmin(np.fmax(pairs, 0.0), 1.0) * unit).astype(np.int64)
         sums = np.clip(parts, 0, unit).sum(axis=1)
         target, exposure = self._noisy(release, sums) / unit / self._n_rows
@@ -385,7 +386,10 @@ class Curator:
             margins *= math.ldexp(1.0, -bits)
             margins = (margins.T / self._view.lengths).T
         margins += point.offset
-        return margins if self._offset is None else margins + self._offset
+        if self._offset is None:
+            return margins
+        with np.errstate(over="ignore"):  # every loss saturates
+            return margins + self._offset
 
 
 def quantised(point: Point, squared_norm: int) -> tuple[IntegerPoint, int]:

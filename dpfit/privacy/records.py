@@ -377,7 +377,7 @@ class RecordCollector:
             if largest == 0.0:
                 raise DataError("gives every record the weight zero", path=self._source)
         self._facts.add(PublicFact("max_weight", largest, origin, "--max-weight"))
-        return np.fmin(weights / largest, 1.0)
+        return np.fmin(weights, largest) / largest
 
     def _add(self, name: str, value: int, origin: Origin, option: str) -> None:
         self._facts.add(PublicFact(name, value, origin, option))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -11,6 +12,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 _Number = TypeVar("_Number", np.float64, np.int64)
 
+_LARGEST: Final = 2**63 - 1
 _SHRINK: Final = 1.0 - 2.0**-20
 _SHRINK_ROUNDS: Final = 3
 
@@ -37,7 +39,7 @@ def residual_integers(
         With l2 norm at most the record's limit, checked in integers.
     """
     if residual.ndim == 2:
-        return _of_classes(residual, clip, np.broadcast_to(limits, len(residual)), shares)
+        return _of_classes(residual, clip, limits, shares)
     clipped = np.fmin(np.fmax(residual, -clip), clip)  # fmax turns NaN into -clip
     if shares is not None:
         clipped = clipped * shares
@@ -45,14 +47,25 @@ def residual_integers(
     return np.asarray(np.clip(integers, -limits, limits))
 
 
-def _of_classes(residual: Floats, clip: float, limits: Integers, shares: Floats | None) -> Integers:
-    """Truncated toward zero, then shrunk, or zeroed, where the integer norm is still too large."""
+def _of_classes(
+    residual: Floats, clip: float, limits: int | Integers, shares: Floats | None
+) -> Integers:
+    """Truncated toward zero, then shrunk, or zeroed, where the integer norm is still too large.
+
+    No entry exceeds the limit, which is small enough for the sum of their squares not to wrap.
+    """
+    n, k = residual.shape
+    most = math.isqrt(_LARGEST // max(k, 1))
+    capped: Integers = np.minimum(np.broadcast_to(limits, n), most)
     residual = np.nan_to_num(residual, posinf=1.0, neginf=-1.0)
-    scale = limits / np.fmax(np.sqrt(_squared_length(residual)), clip)
-    if shares is not None:
-        scale = scale * shares
-    integers = np.trunc(residual * scale[:, None]).astype(np.int64)
-    squared_limits = limits * limits
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = capped / np.fmax(np.sqrt(_squared_length(residual)), clip)
+        if shares is not None:
+            scale = scale * shares
+        scaled = residual * scale[:, None]
+    bound = capped.astype(np.float64)[:, None]
+    integers = np.trunc(np.fmin(np.fmax(scaled, -bound), bound)).astype(np.int64)
+    squared_limits = capped * capped
     for _ in range(_SHRINK_ROUNDS):
         over = _squared_length(integers) > squared_limits
         if not over.any():
