@@ -38,6 +38,8 @@ LINKS: Final = {
     "poisson": "log",
 }
 """The link of each loss."""
+WITH_OFFSET: Final = ("logistic", "poisson")
+"""Losses whose scores have a scale that users know, so that offsets make sense."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +196,9 @@ def _model(document: object) -> LinearModel:
     if loss not in LINKS:
         raise ValueError("its loss is not known")
     classes = _classes(root["classes"], loss) if LINKS[loss] in ("logit", "softmax") else None
+    shifted = features["offset"] is not None or features["exposure"] is not None
+    if shifted and loss not in WITH_OFFSET:
+        raise ValueError("its loss has no offset or exposure")
     n_scores = len(classes) if loss == "multinomial" and classes is not None else None
     indices, values = _coefficients(root["coefficients"], n_features, index_base, n_scores)
     kind, norm, entry_clip = _row_map(root["row_map"])

@@ -8,6 +8,7 @@ from typing import Final
 
 from dpfit.design.grid import RowMap
 from dpfit.errors import UsageError
+from dpfit.files.linear_model import WITH_OFFSET
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.printed_noise import PRINTED
@@ -70,14 +71,13 @@ EXACT: Final = "exact"
 CALIBRATIONS: Final = (EXACT, "paper", "paper-corollary")
 LOSSES: Final = ("logistic", "squared", "huber", "poisson", "multinomial")
 _OF_CLASSES: Final = ("logistic", "multinomial")
-_WITH_OFFSET: Final = ("poisson", "logistic")
 _DEFAULT_HUBER: Final = 0.1  # of the target's range
 _HUBER_SHARES: Final = (1e-9, 1e9)
 
 _DEFAULT_ENTRY: Final = 0.2  # best of 0.05 to 0.4 on text with unit rows
 _LARGEST_COUNT: Final = 1 << 40  # of rows or features: more would leave no number grid
 _MOST_ITERATIONS: Final = 1_000_000
-_ROW_NORMS: Final = (1e-100, 1e100)  # beyond, products of the public units leave the float range
+_USABLE: Final = (1e-100, 1e100)  # beyond, products of the public units leave the float range
 
 
 @dataclass(frozen=True)
@@ -188,6 +188,7 @@ class FitRequest:
                 raise UsageError(f"--iterations must be at most {_MOST_ITERATIONS}")
         _positive("--step-size", self.step_size)
         _positive("--residual-clip", self.residual_clip)
+        _usable("--residual-clip", self.residual_clip)
         _positive("--l1-radius", self.l1_radius)
         if self.selection is not None:
             _one_of("--selection", self.selection, SELECTIONS)
@@ -198,8 +199,7 @@ class FitRequest:
         if self.entry_clip is not None and self.entry_clip > 1.0:
             raise UsageError("--entry-clip is a share of the row norm and at most 1")
         _positive("--row-norm", self.row_norm)
-        if not _ROW_NORMS[0] <= self.row_norm <= _ROW_NORMS[1]:
-            raise UsageError("--row-norm is outside the range of usable numbers")
+        _usable("--row-norm", self.row_norm)
         self._check_target()
         self._check_attributes()
 
@@ -315,7 +315,7 @@ class FitRequest:
 
     def check_offset(self, loss: str) -> None:
         """Refuse an offset or exposure where the scale of scores is none that a user knows."""
-        if self.exposed and loss not in _WITH_OFFSET:
+        if self.exposed and loss not in WITH_OFFSET:
             raise UsageError(f"--loss {loss} has no offset or exposure")
 
     def huber_of_range(self, target_range: tuple[float, float]) -> float:
@@ -358,6 +358,11 @@ def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
 def _at_least_one(option: str, value: int) -> None:
     if value < 1:
         raise UsageError(f"{option} must be at least 1, not {value}")
+
+
+def _usable(option: str, value: float | None) -> None:
+    if value is not None and not _USABLE[0] <= value <= _USABLE[1]:
+        raise UsageError(f"{option} is outside the range of usable numbers")
 
 
 def _positive(option: str, value: float | None) -> None:

@@ -134,7 +134,7 @@ class Curator:
         if self._loss.n_scores == 1:
             return Point(np.zeros(self.n_features), 0.0, offset)
         shape = (self.n_features, self._loss.n_scores)
-        return Point(np.zeros(shape), np.zeros(shape[1]), offset)
+        return Point(np.zeros(shape), np.zeros(shape[1]), np.zeros(shape[1]) + offset)
 
     def column_means(self, label: str) -> tuple[Floats, Floats]:
         """Noisy means of the positive and of the negative parts of ``x_j / K``, one release.
