@@ -140,7 +140,9 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     ] = None
     labels: Annotated[
         str | None,
-        typer.Option("--labels", metavar="NEG,POS", help="Public labels, the positive one last."),
+        typer.Option(
+            "--labels", metavar="L,L,...", help="Public labels; of two the positive last."
+        ),
     ] = None
     positive_label: Annotated[
         str | None, typer.Option("--positive-label", metavar="L", help="The positive class.")

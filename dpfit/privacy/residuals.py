@@ -40,10 +40,10 @@ def residual_integers(
     """
     if residual.ndim == 2:
         return _of_classes(residual, clip, limits, shares)
-    clipped = np.fmin(np.fmax(residual, -clip), clip)  # fmax turns NaN into -clip
+    part = np.fmin(np.fmax(residual, -clip), clip) / clip  # fmax turns NaN into -clip
     if shares is not None:
-        clipped = clipped * shares
-    integers = np.rint(clipped / clip * limits).astype(np.int64)
+        part = part * shares
+    integers = np.rint(part * limits).astype(np.int64)
     return np.asarray(np.clip(integers, -limits, limits))
 
 

@@ -219,6 +219,11 @@ KEPT = ["--sparsity", "2"]
         (["--algo", "dp-screen", *KEPT], {"centring": True}),
         (["--algo", "dp-screen", "--row-norm", "0.5"], {"centring": True, "norm": 0.5}),
         (["--algo", "dp-screen", "--loss", "squared"], {"centring": True}),
+        (["--algo", "dp-screen", "--loss", "huber"], {"centring": True}),
+        (["--algo", "dp-ight", "--loss", "poisson", "--target-range", "0", "1", *KEPT], {}),
+        (["--loss", "poisson", "--target-range", "0", "1"], {"centring": True}),
+        (["--algo", "dp-gd", "--loss", "multinomial", "--labels=-1,1,2"], {}),
+        (["--loss", "multinomial", "--labels=-1,1,2", *KEPT], {"centring": True}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -15,7 +15,7 @@ from dpfit.design.local import DesignBuilder
 from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic
 from dpfit.privacy.curator import Centring, Curator, Point, Release, quantised
-from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
+from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor, with_room
 from dpfit.privacy.mechanisms.noise import ExactNoise, Noise, NoNoise
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.quantity import Quantity
@@ -158,6 +158,19 @@ def test_peeling_answers_for_columns_only() -> None:
     ):
         with pytest.raises(RuntimeError, match="charged"):
             ask()
+
+
+@pytest.mark.parametrize("shift", ["records", "point", None])
+def test_offsets_keep_the_step_as_charged(shift: str | None) -> None:
+    """The refined bound reckons with margins that are x.theta alone: an offset turns it off."""
+    factor = with_room(squared_factor(Quantity.GRADIENT, GRID, 0))
+    refined = GaussianRelease("gradient", Quantity.GRADIENT, factor, 1 << 10, 40, 1, 0, True)
+    door = curator(NoNoise(), refined)
+    if shift == "records":
+        door._offset = np.zeros(N)
+    point = Point(np.zeros(D), 0.0, 0.3 if shift == "point" else 0.0)
+    clip, unit = door._clip_and_unit(refined, point, 0.9)
+    assert ((clip, unit) == (0.9, 1 << 10)) is (shift is not None)
 
 
 @given(
