@@ -90,8 +90,10 @@ class DpIght(DescentSettings):
 
 def within_ball(point: Point, radius: float | None) -> Point:
     """The nearest model of l2 norm at most ``radius``, the intercept's coefficient included."""
+    if radius is None:
+        return point
     length = float(np.linalg.norm(np.append(point.coefficients, point.intercept)))
-    if radius is None or length <= radius:
+    if length <= radius:
         return point
     scale = radius / length
     return Point(point.coefficients * scale, point.intercept * scale, point.offset)
