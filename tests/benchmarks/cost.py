@@ -1,15 +1,15 @@
-"""Time per iteration and memory of every algorithm, as columns and as rows grow.
+"""Time of an iteration and memory of every algorithm, as columns and as rows grow.
 
 usage: python tests/benchmarks/cost.py
 
 First d grows at 20,000 rows, then n at 100,000 columns; a row has 75 entries, columns are
 Zipf-like, s = 500, epsilon = 1 at delta = 1e-6, one thread. Every cell is a process of its own.
 
-`step` is the median time between two iterations, `before` what precedes the first one after the
-reading: the screen of dp-screen, the votes of two-stage. Below stand log-log slopes: 1 is linear.
-Memory is what the peak of the process exceeds a bare start by, also as a multiple of the design's
-bytes (12 an entry, 4 a column). Peeling draws s d noise values a step, so it makes two steps only
-and none at the largest d.
+`step` is the median processor time between two iterations, `before` that of what precedes the first
+one after the reading: the screen of dp-screen, the votes of two-stage. Below stand log-log slopes:
+1 is linear. Memory is what the peak of the process exceeds a bare start by, also as a multiple of
+the design's bytes (12 an entry, 4 a column). Peeling draws s d noise values a step, so it makes two
+steps only and none at the largest d.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def cell(algorithm: str, n_rows: int, n_columns: int) -> dict[str, float]:
     bare = peak_bytes()
     fit = LinearFit(request, random_rows(n_rows, n_columns), layout=Layout, source="generated")
     read = peak_bytes()
-    times = [time.perf_counter()]
-    fit.run(lambda description: None, lambda done: times.append(time.perf_counter()))
+    times = [time.process_time()]
+    fit.run(lambda description: None, lambda done: times.append(time.process_time()))
     before, *steps = (late - early for early, late in pairwise(times[: STEPS + 2]))
     return {
         "before": before,
