@@ -42,7 +42,8 @@ from dpfit.privacy.quantity import Quantity
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
-_KEEP: Final = 2.0  # noise standard deviations above zero that keep a column
+_KEEP: Final = 2.0  # noise standard deviations above zero that keep a column, for classes
+_KEEP_FOR_VALUES: Final = 2.5
 _CENTRE: Final = 4.0  # and those that make its mean worth taking off
 _REFIT_PART: Final = Fraction(1, 4)
 _REFIT_STEPS: Final = 20
@@ -164,7 +165,8 @@ class DpScreen:
         A negative part must stand out further: most data have none, and at the lower bar one
         column in forty would stay for its noise.
         """
-        keep = np.flatnonzero((positive > _KEEP * deviation) | (negative > _CENTRE * deviation))
+        bar = _KEEP if self.scale.classifies else _KEEP_FOR_VALUES
+        keep = np.flatnonzero((positive > bar * deviation) | (negative > _CENTRE * deviation))
         least = min(2 * (self.sparsity or _SCREEN_FOR_DENSE), len(positive))
         if len(keep) < least:
             means = positive + _clear(negative, deviation)
@@ -188,7 +190,11 @@ def _outcome(centring: Centring, point: Point) -> Outcome:
 
 
 def default_rule(scale: PublicScale, sparsity: int | None) -> DpScreen:
-    """Settings from public quantities, as measured over text, census and mail data.
+    """Settings from public quantities, as measured over text, census, mail and rating data.
+
+    On few columns the screen has a tenth of the budget; on many ``12 / sqrt(n mu)`` of it for
+    classes and half of that for values, from 0.1 to 0.3. The residual clip of values is a fifth of
+    the range on few columns and a tenth on many, where its noise weighs more.
 
     Parameters
     ----------
@@ -197,16 +203,18 @@ def default_rule(scale: PublicScale, sparsity: int | None) -> DpScreen:
     sparsity : int or None
         s.
     """
-    rows_times_mu = scale.rows_times_mu
-    screen = Fraction(1, 10)
-    if scale.n_features > 4 * (sparsity or _SCREEN_FOR_DENSE):
-        screen = Fraction(min(max(12.0 / math.sqrt(rows_times_mu), 0.1), 0.3))
+    rows_times_mu, screen, clip = scale.rows_times_mu, Fraction(1, 10), None
+    wide = scale.n_features > 4 * (sparsity or _SCREEN_FOR_DENSE)
+    if wide:
+        part = (12.0 if scale.classifies else 6.0) / math.sqrt(rows_times_mu)
+        screen = Fraction(min(max(part, 0.1), 0.3))
     if scale.classifies:
         steps = count_of_steps(rows_times_mu / 2000, 40, 200)
     elif scale.loss == "poisson":
         steps = _COUNT_STEPS
     else:
+        clip = 0.1 if wide else scale.value_clip
         descent = rows_times_mu * math.sqrt(1 - screen - TARGET_PART)
-        longest = longest_step(scale, scale.value_clip, 1.0)
+        longest = longest_step(scale, clip, 1.0)
         steps = count_of_steps(VALUE_NOISE * descent / (2 * longest), 40, 400)
-    return DpScreen(sparsity, scale, screen, steps)
+    return DpScreen(sparsity, scale, screen, steps, clip)

@@ -35,6 +35,7 @@ def blocks() -> Iterator[RowBlock]:
 
 def loaded(selection: str | None, budget: Budget | None, **changes: object) -> LinearFit:
     facts = {"algorithm": "dp-iht", "iterations": T, "selection": selection, **changes}
+    facts["without_noise"] = budget is None
     asked = FitRequest(sparsity=S, budget=budget, dataset="toy", **facts)
     return LinearFit(asked, blocks(), layout=Layout, source="toy.svm")
 
