@@ -85,9 +85,8 @@ FAULTS = [
     Fault(
         "noise only on columns with a non-zero sum",
         "privacy/curator.py",
-        "return sums + self._noise.integers(release.scale_bits, len(sums), self._next_step())",
-        "return np.where(sums != 0, sums + self._noise.integers("
-        "release.scale_bits, len(sums), self._next_step()), 0)",
+        "return sums + noise.reshape(sums.shape)",
+        "return np.where(sums != 0, sums + noise.reshape(sums.shape), 0)",
         "tests/privacy/test_curator.py",
     ),
     Fault(
@@ -113,14 +112,14 @@ FAULTS = [
     ),
     Fault(
         "NaN path removed",
-        "privacy/curator.py",
+        "privacy/residuals.py",
         "np.fmin(np.fmax(residual, -clip), clip)",
         "np.clip(residual, -clip, clip)",
         "tests/privacy/test_curator.py",
     ),
     Fault(
         "last integer clip of the residual and float clip removed",
-        "privacy/curator.py",
+        "privacy/residuals.py",
         "return np.asarray(np.clip(integers, -limits, limits))",
         "return np.rint(residual / clip * limits).astype(np.int64)",
         "tests/laws/test_sensitivity.py",
@@ -170,8 +169,15 @@ FAULTS = [
     Fault(
         "offset of the point ignored in a refined step",
         "privacy/curator.py",
-        "if not release.refined or point.offset != 0.0:",
-        "if not release.refined:",
+        "shifted = self._offset is not None or np.any(point.offset)",
+        "shifted = self._offset is not None",
+        "tests/laws/test_logistic_sensitivity.py",
+    ),
+    Fault(
+        "offset of a record ignored in a refined step",
+        "privacy/curator.py",
+        "shifted = self._offset is not None or np.any(point.offset)",
+        "shifted = np.any(point.offset)",
         "tests/laws/test_logistic_sensitivity.py",
     ),
     Fault(
@@ -198,8 +204,8 @@ FAULTS = [
     Fault(
         "column means charged below sqrt(2)",
         "privacy/gaussian_release.py",
-        "return PerAdjacency(replace_one=2, add_remove=1)",
-        "return PerAdjacency(replace_one=1, add_remove=1)",
+        "case Quantity.COLUMN_SUMS:\n            return PerAdjacency(replace_one=2,",
+        "case Quantity.COLUMN_SUMS:\n            return PerAdjacency(replace_one=1,",
         "tests/laws/test_sensitivity_of_sums.py",
     ),
     Fault(

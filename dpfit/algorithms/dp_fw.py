@@ -67,14 +67,16 @@ class DpFw:
     def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
         """``theta = (1 - m) theta + m C s e_j`` with ``m = 2 / (t + 2)``; a vertex a step."""
         offset = log_mean_rate(curator) if self.from_mean_rate else 0.0
+        chosen: set[int] = set()
         theta = np.zeros(curator.n_features + 1)  # the intercept's column is a vertex too
         for done in range(self.iterations):
             report_progress(done)
             point = Point(theta[:-1], float(theta[-1]), offset)
             column, sign = curator.steepest_vertex("vertex", point, clip=self.residual_clip)
             weight = 2.0 / (done + 2.0)
-            theta *= 1.0 - weight
+            theta[list(chosen)] *= 1.0 - weight  # no pass over all columns
             theta[column] += sign * weight * self.l1_radius
+            chosen.add(column)
         report_progress(self.iterations)
         support = np.flatnonzero(theta[:-1])
         return Outcome(support, theta[support], float(theta[-1]), offset)

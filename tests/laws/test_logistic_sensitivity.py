@@ -148,7 +148,14 @@ class Door(Curator):
         return sums
 
 
-def sums(records: list, point: Point, grid: Grid, adjacency: Adjacency, clip: float) -> list[int]:
+def sums(
+    records: list,
+    point: Point,
+    grid: Grid,
+    adjacency: Adjacency,
+    clip: float,
+    own_offset: float | None = None,
+) -> list[int]:
     block = RowBlock(
         np.arange(0, D * len(records) + 1, D, dtype=np.int64),
         np.tile(np.arange(D, dtype=np.int32), len(records)),
@@ -161,6 +168,7 @@ def sums(records: list, point: Point, grid: Grid, adjacency: Adjacency, clip: fl
         records=PrivateRecords(
             builder.build(D, grid=grid, index_base=0, threads=1),
             np.array([y for _, y in records]),
+            None if own_offset is None else np.full(len(records), own_offset),
         ),
         loss=Logistic(),
         grid=grid,
@@ -262,6 +270,18 @@ def test_what_every_margin_gets_counts(where: str) -> None:
     left, right = [([0.0, 1.0, 0.0, 0.0], 0.0)], [([0.0, -1.0, 0.0, 0.0], 0.0)]
     found = shares(left, right, point, grid=GRID, charge=Adjacency.REPLACE_ONE)
     assert max(found.values()) <= 1
+
+
+def test_a_records_own_offset_counts() -> None:
+    """It saturates both residuals as an intercept does: opposite rows stay within."""
+    point = Point(np.array([2.0, 0.0, 0.0, 0.0]), 0.0)
+    pair = [([0.0, 1.0, 0.0, 0.0], 0.0)], [([0.0, -1.0, 0.0, 0.0], 0.0)]
+    before, after = (
+        sums(one, point, GRID, Adjacency.REPLACE_ONE, 1.0, own_offset=6.0) for one in pair
+    )
+    moved = sum((a - b) ** 2 for a, b in zip(before, after, strict=True))
+    event = release_of(GRID, Adjacency.REPLACE_ONE).event()
+    assert moved <= event.squared_sensitivity.replace_one
 
 
 @pytest.mark.parametrize("charge", list(Adjacency))
