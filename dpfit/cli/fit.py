@@ -136,7 +136,7 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     ] = None
     max_exposure: Annotated[
         float | None,
-        typer.Option("--max-exposure", metavar="X", help="Public bound on an exposure [1]."),
+        typer.Option("--max-exposure", metavar="X", help="Public bound on an exposure."),
     ] = None
     labels: Annotated[
         str | None,
@@ -215,7 +215,7 @@ def fit(options: FitOptions) -> None:
     inputs.check_before_reading()
     _warn_of_no_privacy(inputs, streams, dry_run=options.dry_run)
     if options.algo == "auto":
-        streams.inform(f"--algo auto: {inputs.request.algorithm}")
+        streams.step(f"--algo auto: {inputs.request.algorithm}")
     if options.ledger is not None and not os.path.exists(options.ledger):
         streams.inform(f"{options.ledger}: a new ledger, without a cap")
     fitted = inputs.load(streams)

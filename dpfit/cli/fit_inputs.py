@@ -137,6 +137,8 @@ class FitInputs:
             wanted.append(("--target-range", False))
         if options.attribute_columns.get("weight") is not None:
             wanted.append(("--max-weight", declared.max_weight is not None))
+        if self.request.exposed and loss == "poisson":
+            wanted.append(("--max-exposure", declared.max_exposure is not None))
         missing = [option for option, given in wanted if not given]
         if missing:
             raise PrivacyError(

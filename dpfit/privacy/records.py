@@ -29,6 +29,7 @@ Label: TypeAlias = float | str
 Target: TypeAlias = NDArray[np.float64] | NDArray[np.object_]
 
 _TWO: Final = 2
+_LARGEST_EXPONENT: Final = 700.0  # e to it, and to its negative, is finite and not zero
 _MOST_CLASSES: Final = 1000  # more assumed labels are most likely a column of values
 
 
@@ -360,9 +361,12 @@ class RecordCollector:
         offset = np.concatenate(self._offsets)
         if self._facts["loss"].value != "poisson":
             return offset
-        largest = self._declared.max_exposure
-        origin = Origin.DEFAULT if largest is None else Origin.DECLARED
-        self.max_exposure = 1.0 if largest is None else largest
+        largest, origin = self._declared.max_exposure, Origin.DECLARED
+        if largest is None:
+            within = np.clip(offset.max(), -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
+            largest = math.exp(float(within))
+            origin = Origin.ASSUMED
+        self.max_exposure = largest
         self._facts.add(PublicFact("max_exposure", self.max_exposure, origin, "--max-exposure"))
         return np.fmin(offset - math.log(self.max_exposure), 0.0)
 

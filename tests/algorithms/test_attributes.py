@@ -90,7 +90,7 @@ def test_one_exposure_for_all_shifts_the_start_alone() -> None:
     """The scores of counts start lower by its logarithm; no coefficient changes."""
     X, y = toy()
     asked = {"loss": "poisson", "algorithm": "gd", "iterations": 20}
-    declared = DeclaredFacts(target_range=(0.0, 1.0))
+    declared = DeclaredFacts(target_range=(0.0, 1.0), max_exposure=1.0)
     bare = fitted(block(X, y), declared=declared, **asked)
     half = fitted(block(X, y, offset=np.full(200, np.log(0.5))), declared=declared, **asked)
     assert half.offset - bare.offset == pytest.approx(np.log(2.0), abs=1e-5)
@@ -107,6 +107,21 @@ def test_an_exposure_beyond_the_bound_counts_as_the_bound() -> None:
     cut = fitted(block(X, y, offset=np.log(np.minimum(exposure, 3.0))), **asked)
     assert np.array_equal(raw.values, cut.values)
     assert loaded(block(X, y, offset=np.log(exposure)), **asked).max_exposure == 3.0
+
+
+@pytest.mark.parametrize("shift", [0.0, 50.0, -2000.0, 1e300, -1e300])
+def test_an_undeclared_largest_exposure_is_assumed(shift: float) -> None:
+    """It is listed as read off the data, and any finite offsets leave a finite model."""
+    X, y = toy()
+    offset = np.random.default_rng(1).uniform(-1.0, 0.5, 200) + shift
+    declared = DeclaredFacts(target_range=(0.0, 1.0))
+    asked = {"loss": "poisson", "algorithm": "gd", "iterations": 5, "declared": declared}
+    fit = loaded(block(X, y, offset=offset), **asked)
+    assert "max_exposure" in {fact.name for fact in fit.plan.facts.assumed()}
+    assert 0.0 < fit.max_exposure < np.inf
+    if shift == 0.0:
+        assert fit.max_exposure == pytest.approx(np.exp(offset.max()))
+    assert np.all(np.isfinite(fitted(block(X, y, offset=offset), **asked).values))
 
 
 # --- Huber ---------------------------------------------------------------------------------------

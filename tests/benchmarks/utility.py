@@ -2,8 +2,8 @@
 
 usage: python tests/benchmarks/utility.py TRAIN TEST [SPARSITY] [RUNS] [-- OPTIONS OF FIT]
 
-Runs are unseeded, delta is 1e-6. The metric is the error rate in per cent for classes, R2 for a real
-target and D2, the explained share of the Poisson deviance, for counts. The table also has the
+Runs are unseeded, delta is 1e-6. The metric is the error rate in per cent for classes, R2 for a
+real target and D2, the explained share of the Poisson deviance, for counts. The table also has the
 non-private run of each algorithm. SPARSITY 0 asks for dense models, where an algorithm has them.
 """
 

@@ -199,7 +199,7 @@ def test_prediction_needs_the_exposure(dpfit: Any) -> None:
 
 def test_offsets_of_any_size_are_predicted(dpfit: Any) -> None:
     """Rates saturate instead of overflowing, in predictions and in their evaluation."""
-    fit(dpfit, *OF_COUNTS[:9], "--offset", "hours", "counts.csv")
+    fit(dpfit, *OF_COUNTS[:9], "--offset", "hours", "--max-exposure", "60", "counts.csv")
     rows = "".join(f"0.5,0.5,{offset},3,1\n" for offset in ("1e308", "-1e308", "0"))
     Path("wild.csv").write_text("a,b,hours,n,w\n" + rows, encoding="utf-8")
     outcome = told(dpfit, "predict", "counts.model.json", "wild.csv", "--evaluate", "--json")

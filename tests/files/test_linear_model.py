@@ -130,7 +130,8 @@ def test_predictions_are_finite(model: LinearModel) -> None:
         assert set(predictor.answers(margins).tolist()) <= set(model.classes)
     if model.loss in ("squared", "huber"):
         low, high = model.target_range or (0.0, 0.0)
-        assert np.all((means >= low) & (means <= high * (1 + 1e-15) + 1e-9))
+        rounding = 1e-15 * max(abs(low), abs(high))
+        assert np.all((means >= low) & (means <= high + rounding))
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
