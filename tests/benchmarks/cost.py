@@ -9,7 +9,8 @@ Zipf-like, s = 500, epsilon = 1 at delta = 1e-6, one thread. Every cell is a pro
 one after the reading: the screen of dp-screen, the votes of two-stage. Below stand log-log slopes:
 1 is linear. Memory is what the peak of the process exceeds a bare start by, also as a multiple of
 the design's bytes (12 an entry, 4 a column). Peeling draws s d noise values a step, so it makes two
-steps only and none at the largest d.
+steps only and none at the largest d. dp-screen keeps more columns the more rows there are, so its
+slope in n is above 1.
 """
 
 from __future__ import annotations
