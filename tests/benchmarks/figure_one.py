@@ -1,6 +1,6 @@
 """Errors on dense synthetic rows, against epsilon: Figure 1 of Wang and Gu (IJCAI 2019).
 
-usage: python tests/benchmarks/figure_one.py [TRIALS] [WIDE_TRIALS] [PROCESSES]
+usage: python tests/benchmarks/figure_one.py [TRIALS] [WIDE_TRIALS] [PROCESSES] [ALL]
 
 theta* is uniform on (-1, 1) on s* coordinates, entries are uniform on (-2, 2), rows longer than
 K = 2 s* are scaled down to it; y = x.theta* + N(0, 0.1), or P(y = 1) = 1 / (1 + exp(-x.theta*)).
@@ -16,11 +16,12 @@ Declared, as the model class makes it known: K, 2 over the usual row length as t
 for a value three standard deviations of y as its range. `no noise` has the non-private originals.
 Below the default settings, which assume nothing of the rows, stand those of one who knows that they
 are dense: `dense_settings`. Where d = 5000 fits of many dense products are left out: dp-gd,
-dp-screen, and default settings where there are others.
+dp-screen, and default settings where there are others; ALL = 1 has them too.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Iterator
@@ -86,9 +87,6 @@ class Problem:
     @property
     def largest_target(self) -> float:
         return 3.0 * math.sqrt(self.sparsity / 3.0 * self.entry_variance + NOISE_VARIANCE)
-
-
-PROBLEMS = (Problem(1_000, 1_000, 10), Problem(5_000, 5_000, 30, wide=True))
 
 
 @dataclass(frozen=True)
@@ -284,12 +282,15 @@ def cell(found: list[list[float]]) -> str:
     return f"{coefficients:.3g} {scores:.3g} {columns:.0f}%".replace("nan", "-")
 
 
-def main(trials: int = 10, wide_trials: int = 2, processes: int = 2) -> None:
-    counts = dict(zip(PROBLEMS, (trials, wide_trials), strict=True))
+def main(trials: int = 10, wide_trials: int = 2, processes: int = 2, everything: int = 0) -> None:
+    counts = {
+        Problem(1_000, 1_000, 10): trials,
+        Problem(5_000, 5_000, 30, wide=not everything): wide_trials,
+    }
     with Pool(processes) as pool:
-        for problem in PROBLEMS:
-            for loss in LOSSES:
-                tasks = [Task(problem, loss, trial) for trial in range(counts[problem])]
+        for problem, loss in itertools.product(counts, LOSSES):
+            tasks = [Task(problem, loss, trial) for trial in range(counts[problem])]
+            if tasks:
                 show(problem, loss, pool.map(Task.run, tasks, chunksize=1))
 
 
