@@ -17,8 +17,9 @@ from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.mean_rate import MEAN_RATE, log_mean_rate
 from dpfit.algorithms.outcome import Outcome
-from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.point import Point
 from dpfit.privacy.quantity import Quantity
 
 

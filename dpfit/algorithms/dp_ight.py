@@ -19,7 +19,8 @@ from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.hard_threshold import hard_threshold, support_of
 from dpfit.algorithms.noisy_descent import DescentSettings, noisy_descent
 from dpfit.algorithms.outcome import Outcome
-from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.curator import Curator
+from dpfit.privacy.point import Point
 
 Integers: TypeAlias = NDArray[np.int64]
 

@@ -20,8 +20,9 @@ import numpy as np
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.noisy_descent import DescentSettings, saturated
 from dpfit.algorithms.outcome import Outcome
-from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.point import Point
 from dpfit.privacy.quantity import Quantity
 
 _SELECTION_PART: Final = {"one-shot": Fraction(1, 2), "peeling": Fraction(4, 5)}

@@ -35,8 +35,10 @@ from dpfit.algorithms.tuning import (
     target_release,
     tune,
 )
-from dpfit.privacy.curator import Centring, Curator, Point
+from dpfit.privacy.centring import Centring
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.point import Point
 from dpfit.privacy.quantity import Quantity
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.point import Point
 
 MOMENTUM: Final = 0.8
 CONSTANT: Final = 0.1  # of the row norm: the free intercept column

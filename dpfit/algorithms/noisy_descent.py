@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.mean_rate import MEAN_RATE, log_mean_rate
-from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.point import Point
 from dpfit.privacy.quantity import Quantity
 
 Floats: TypeAlias = NDArray[np.float64]

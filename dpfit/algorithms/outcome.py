@@ -8,7 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.privacy.curator import Centring, Scores
+from dpfit.privacy.centring import Centring
+from dpfit.privacy.point import Scores
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]

@@ -18,8 +18,9 @@ import numpy as np
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.mean_rate import MEAN_RATE, released_means
-from dpfit.privacy.curator import Curator, Scores
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.point import Scores
 from dpfit.privacy.quantity import Quantity
 
 TARGET_PART: Final = Fraction(1, 50)

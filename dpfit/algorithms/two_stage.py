@@ -28,7 +28,8 @@ from dpfit.algorithms.heavy_ball import (
 from dpfit.algorithms.mean_rate import MEAN_RATE, log_mean_rate
 from dpfit.algorithms.outcome import Outcome
 from dpfit.algorithms.tuning import COUNT_NOISE, VALUE_NOISE
-from dpfit.privacy.curator import Centring, Curator
+from dpfit.privacy.centring import Centring
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.quantity import Quantity
 

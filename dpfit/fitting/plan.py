@@ -16,7 +16,7 @@ from dpfit.fitting.request import ORIGINALS, FitRequest
 from dpfit.losses.base import Loss
 from dpfit.losses.huber import Huber
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.curator import Release
+from dpfit.privacy.charged_releases import Release
 from dpfit.privacy.events import Event, NonPrivateEvent
 from dpfit.privacy.gaussian_release import plan_release
 from dpfit.privacy.laplace_release import plan_laplace

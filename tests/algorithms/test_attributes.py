@@ -17,9 +17,10 @@ from dpfit.losses.logistic import Logistic
 from dpfit.losses.multinomial import Multinomial
 from dpfit.losses.poisson import Poisson
 from dpfit.losses.squared import Squared
-from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
 from dpfit.privacy.mechanisms.noise import NoNoise
+from dpfit.privacy.point import Point
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.records import DeclaredFacts, Layout, PrivateRecords
 

@@ -13,7 +13,7 @@ from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.dp_ight import DpIght, default_rule, within_ball
 from dpfit.algorithms.hard_threshold import hard_threshold
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.curator import Point
+from dpfit.privacy.point import Point
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40), st.integers(1, 50))

@@ -85,7 +85,7 @@ def fitted(loss: str, sparsity: int | None) -> tuple[object, np.ndarray]:
     seen: list[int] = []
     outcome = algorithm.run(curator, seen.append)
     assert seen[-1] == algorithm.steps
-    assert not any(curator._left.values())
+    assert not any(curator._charged._left.values())
     return outcome, target
 
 

@@ -11,7 +11,7 @@ from dpfit.data.rows import RowBlock
 from dpfit.design.grid import Grid, RowMap
 from dpfit.design.local import DesignBuilder, IntegerPoint, LocalDesign
 from dpfit.design.unit_view import UnitView
-from dpfit.privacy.curator import Point, quantised
+from dpfit.privacy.point import Point, quantised
 
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
 N, D = 60, 40

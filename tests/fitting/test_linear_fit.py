@@ -19,9 +19,10 @@ from dpfit.fitting.request import ORIGINALS, FitRequest
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
-from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.events import NonPrivateEvent
 from dpfit.privacy.mechanisms.noise import NoNoise
+from dpfit.privacy.point import Point
 from dpfit.privacy.records import DeclaredFacts, Layout
 
 BUDGET = Budget.from_request(2.0, 1e-6, None, None)

@@ -13,9 +13,10 @@ from dpfit.design.local import DesignBuilder
 from dpfit.losses.logistic import Logistic
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
 from dpfit.privacy.mechanisms.noise import ExactNoise
+from dpfit.privacy.point import Point
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.random_bits import BitSource, RunKey
 from dpfit.privacy.records import PrivateRecords

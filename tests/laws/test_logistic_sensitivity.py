@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,11 +20,12 @@ from dpfit.design.local import DesignBuilder
 from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
-from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor, with_room
 from dpfit.privacy.logistic_sensitivity import diameter, may_refine, refined_step
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.point import Point
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.records import PrivateRecords
 
@@ -143,7 +145,11 @@ class Door(Curator):
 
     seen: np.ndarray
 
-    def _noisy(self, release: GaussianRelease, sums: np.ndarray) -> np.ndarray:
+    def __init__(self, **facts: Any) -> None:
+        super().__init__(**facts)
+        self._charged.noisy = self._watch
+
+    def _watch(self, release: GaussianRelease, sums: np.ndarray) -> np.ndarray:
         self.seen = sums
         return sums
 

@@ -26,11 +26,12 @@ from dpfit.losses.squared import Squared
 from dpfit.privacy.accountant import Cost, compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
-from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import GaussianRelease
 from dpfit.privacy.laplace_release import LaplaceRelease
 from dpfit.privacy.mechanisms.noise import ExactNoise, NoNoise
 from dpfit.privacy.peeling_release import PeelingRelease
+from dpfit.privacy.point import Point
 from dpfit.privacy.printed_noise import PRINTED
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.quantity import Quantity

@@ -17,9 +17,10 @@ from dpfit.design.local import DesignBuilder
 from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.curator import Curator, Point
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import GaussianRelease, plan_release, squared_factor
 from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.point import Point
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.records import PrivateRecords
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,9 +20,11 @@ from dpfit.losses.multinomial import Multinomial
 from dpfit.losses.poisson import Poisson
 from dpfit.losses.squared import Squared
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.curator import Centring, Curator, Point
+from dpfit.privacy.centring import Centring
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor, with_room
 from dpfit.privacy.mechanisms.noise import NoNoise
+from dpfit.privacy.point import Point
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.records import PrivateRecords
 
@@ -65,17 +68,21 @@ SIZES = st.sampled_from([0.0, 1e-3, 1.0, 30.0, 1e4, 1e300])
 CLIPS = st.sampled_from([0.1, 0.9, 1e-300, 1e300])
 
 
-class Watched(Curator):
+class Door(Curator):
     """Remembers the integers that are noised."""
 
     sums: list[int]
 
-    def _noisy(self, release: object, sums: np.ndarray) -> np.ndarray:
+    def __init__(self, **facts: Any) -> None:
+        super().__init__(**facts)
+        self._charged.noisy = self._watch
+
+    def _watch(self, release: GaussianRelease, sums: np.ndarray) -> np.ndarray:
         self.sums = [int(value) for value in sums.ravel()]
-        return super()._noisy(release, sums)
+        return sums
 
 
-def curator(loss: Loss, release: GaussianRelease, records: list[Record]) -> Watched:
+def curator(loss: Loss, release: GaussianRelease, records: list[Record]) -> Door:
     builder = DesignBuilder(GRID)
     rows = np.array([record.row for record in records], np.float64).ravel()
     columns = np.tile(np.arange(D, dtype=np.int32), len(records))
@@ -85,7 +92,7 @@ def curator(loss: Loss, release: GaussianRelease, records: list[Record]) -> Watc
     if loss.n_scores > 1:
         target = np.floor(np.abs(target)) % loss.n_scores
     shifted = isinstance(loss, Poisson | Logistic) and not release.refined
-    return Watched(
+    return Door(
         records=PrivateRecords(
             builder.build(D, grid=GRID, index_base=0, threads=1),
             target,

@@ -16,12 +16,15 @@ from dpfit.design.grid import Grid, RowMap
 from dpfit.design.local import DesignBuilder
 from dpfit.losses.logistic import Logistic
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.curator import Centring, Curator, Point, Release
+from dpfit.privacy.centring import Centring
+from dpfit.privacy.charged_releases import Release
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.events import PureEvent
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
 from dpfit.privacy.laplace_release import LaplaceRelease, l1_factor
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.peeling_release import PeelingRelease
+from dpfit.privacy.point import Point
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.records import PrivateRecords
 from dpfit.privacy.selection_release import SelectionRelease, score_sensitivity
@@ -237,10 +240,10 @@ def test_a_record_moves_every_score_of_a_selection_within_the_charge(
         noise = _Sums()
         door = curator(records, release, grid, noise)
         if kind == "peeling":
-            with patch("dpfit.privacy.curator.peel", noise.peel):
+            with patch("dpfit.privacy.charged_releases.peel", noise.peel):
                 door.support_after_step("it", point, clip=0.1, step_size=3.0)
         elif kind == "printed vertex":
-            with patch("dpfit.privacy.curator.peel", noise.peel):
+            with patch("dpfit.privacy.charged_releases.peel", noise.peel):
                 door.steepest_vertex("it", point, clip=0.1)
         elif kind == "support":
             door.support_after_step("it", point, clip=0.1, step_size=3.0)

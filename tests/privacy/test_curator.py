@@ -14,10 +14,13 @@ from dpfit.design.grid import Grid, RowMap
 from dpfit.design.local import DesignBuilder
 from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic
-from dpfit.privacy.curator import Centring, Curator, Point, Release, quantised
+from dpfit.privacy.centring import Centring
+from dpfit.privacy.charged_releases import Release
+from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor, with_room
 from dpfit.privacy.mechanisms.noise import ExactNoise, Noise, NoNoise
 from dpfit.privacy.peeling_release import PeelingRelease
+from dpfit.privacy.point import Point, quantised
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.random_bits import BitSource, RunKey
 from dpfit.privacy.records import PrivateRecords
