@@ -7,6 +7,7 @@ own. So sums stay sparse: ``sum a (xq_S - m) = X_S^T a - m sum(a)``, all in exac
 
 from __future__ import annotations
 
+import math
 from typing import TypeAlias
 
 import numpy as np
@@ -63,6 +64,11 @@ class UnitView:
         centre = int(np.ceil(np.sqrt(float(self._centre @ self._centre)))) + 1
         return (self._integer_norm + centre) ** 2 + self._constant**2
 
+    @property
+    def unit(self) -> float:
+        """The real length of one integer: a row of length one is ``K_int`` long."""
+        return 1.0 / self._integer_norm
+
     def limits(self, unit: int) -> Integers:
         """The largest integer ``a`` of each record with ``|a z| <= unit K_int``, shape (n,).
 
@@ -78,6 +84,11 @@ class UnitView:
         """
         shift = self._constant * point.intercept - self._centre[point.support] @ point.values
         return self._design.margins(point) + shift
+
+    def real_margins(self, point: IntegerPoint, bits: int) -> Floats:
+        """Margins of the rows of length one at a point in units of 2^-bits."""
+        margins = self.margins(point).astype(np.float64) * math.ldexp(1.0, -bits)
+        return np.asarray((margins.T / self.lengths).T)
 
     def gradient(self, residuals: Integers) -> Integers:
         """``sum a z``, exact modulo 2^64; the constant column's sums come last.

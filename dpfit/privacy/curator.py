@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.design.grid import Grid
+from dpfit.design.rows_view import GridView, RowsView
 from dpfit.design.unit_view import UnitView
 from dpfit.losses.base import Loss
 from dpfit.losses.exponential import exponential
@@ -72,12 +73,12 @@ class Curator:
         self._grid = grid
         self._n_rows = n_rows
         self._charged = ChargedReleases(releases, noise)
-        self._view: UnitView | None = None
+        self._rows: RowsView = GridView(records.design, grid)
 
     @property
     def n_features(self) -> int:
         """The public number of columns that a gradient has now."""
-        return self._design.n_features if self._view is None else self._view.n_features
+        return self._rows.n_features
 
     def zero_point(self, offset: Scores = 0.0) -> Point:
         """The model whose scores are all ``offset``."""
@@ -138,7 +139,7 @@ class Curator:
 
     def centre(self, centring: Centring) -> None:
         """From now on records are ``(x_S / K - m, b)`` at length one. The map is public."""
-        self._view = centring.view(self._design, self._grid)
+        self._rows = centring.view(self._design, self._grid)
 
     def gradient(
         self, label: str, point: Point, *, clip: float, columns: Integers | None = None
@@ -188,7 +189,7 @@ class Curator:
         return refined_step(margin, clip, release.unit, release.squared_factor, squared_norm)
 
     def _gradient_quantity(self, columns: Integers | None) -> Quantity:
-        if self._view is not None:
+        if isinstance(self._rows, UnitView):
             return Quantity.UNIT_GRADIENT
         return Quantity.GRADIENT if columns is None else Quantity.PARTIAL_GRADIENT
 
@@ -252,30 +253,19 @@ class Curator:
         return (best, -1) if best < len(sums) else (best - len(sums), 1)
 
     def _gradient_sums(self, point: Point, clip: float, unit: int) -> Integers:
-        rows = self._design if self._view is None else self._view
-        return rows.gradient(self._residual_integers(point, clip, unit))
-
-    def _length(self, clip: float, unit: int) -> float:
-        """What one integer of a sum is of a mean gradient."""
-        length = self._grid.unit if self._view is None else 1.0 / self._grid.integer_norm
-        return length * clip / unit / self._n_rows
+        return self._rows.gradient(self._residual_integers(point, clip, unit))
 
     def _residual_integers(self, point: Point, clip: float, unit: int) -> Integers:
         """Each record's integer multipliers, within the limit that the charge reckons with."""
-        limits = unit if self._view is None else self._view.limits(unit)
         residual = self._loss.residual(self._margins(point), self._target)
-        return residual_integers(residual, clip, limits, self._shares)
+        return residual_integers(residual, clip, self._rows.limits(unit), self._shares)
+
+    def _length(self, clip: float, unit: int) -> float:
+        """What one integer of a sum is of a mean gradient."""
+        return self._rows.unit * clip / unit / self._n_rows
 
     def _margins(self, point: Point) -> Floats:
-        rows = self._design if self._view is None else self._view
-        squared_norm = self._grid.squared_norm if self._view is None else self._view.squared_norm
-        integer_point, bits = quantised(point, squared_norm)
-        margins = rows.margins(integer_point).astype(np.float64)
-        if self._view is None:
-            margins *= math.ldexp(self._grid.unit, -bits)
-        else:
-            margins *= math.ldexp(1.0, -bits)
-            margins = (margins.T / self._view.lengths).T
+        margins = self._rows.real_margins(*quantised(point, self._rows.squared_norm))
         margins += point.offset
         if self._offset is None:
             return margins
