@@ -85,8 +85,8 @@ FAULTS = [
     Fault(
         "noise only on columns with a non-zero sum",
         "privacy/charged_releases.py",
-        "return sums + noise.reshape(sums.shape)",
-        "return np.where(sums != 0, sums + noise.reshape(sums.shape), 0)",
+        "noisy += sums  #",
+        "noisy *= sums != 0\n        noisy += sums  #",
         "tests/privacy/test_curator.py",
     ),
     Fault(

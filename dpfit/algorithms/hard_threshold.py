@@ -20,8 +20,11 @@ def largest_magnitude(vector: Floats, count: int) -> Integers:
         return np.arange(len(vector))
     magnitude = np.abs(vector)
     threshold = np.partition(magnitude, -count)[-count]
-    above = np.flatnonzero(magnitude > threshold)
-    ties = np.flatnonzero(magnitude == threshold)[: count - len(above)]
+    near = np.flatnonzero(magnitude >= threshold)
+    if len(near) == count:
+        return near
+    above = near[magnitude[near] > threshold]
+    ties = near[magnitude[near] == threshold][: count - len(above)]
     return np.sort(np.concatenate([above, ties]))
 
 

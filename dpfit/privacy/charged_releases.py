@@ -85,7 +85,9 @@ class ChargedReleases:
         if isinstance(release, LaplaceRelease):
             return sums + self._fresh_laplace(release, len(sums))
         noise = self._noise.integers(release.scale_bits, sums.size, self._next_step())
-        return sums + noise.reshape(sums.shape)
+        noisy = noise.reshape(sums.shape)
+        noisy += sums  # in place: with many columns these are the largest arrays of a run
+        return noisy
 
     def choose(self, release: ChoiceRelease, scores: Integers) -> Integers:
         """Indices of the noisily largest scores, ascending, as many as charged."""

@@ -198,7 +198,7 @@ class Curator:
     ) -> Integers:
         """Noisily largest coefficients after a gradient step, one of the charged selections.
 
-        The scores are ``|A_j - G_j|`` with G the exact integer sums and A the public point in their
+        The scores are ``|G_j - A_j|`` with G the exact integer sums and A the public point in their
         units, so a score moves no more than a sum does.
 
         Returns
@@ -208,10 +208,11 @@ class Curator:
         """
         release = self._charged.take_choice(label, Quantity.SELECTION)
         sums = self._gradient_sums(point, clip, release.unit)[:-1]
-        scaled = point.coefficients / (step_size * self._length(clip, release.unit))
+        held = np.flatnonzero(point.coefficients)
+        scaled = point.coefficients[held] / (step_size * self._length(clip, release.unit))
         public = np.rint(np.clip(np.nan_to_num(scaled), -_SATURATED, _SATURATED)).astype(np.int64)
-        scores = np.abs(public - sums)
-        return self._charged.choose(release, scores)
+        sums[held] -= public
+        return self._charged.choose(release, np.abs(sums, out=sums))
 
     def columns_by_vote(self, label: str) -> Integers:
         """Columns that most blocks of rows vote for, noisily; one of the charged selections.
