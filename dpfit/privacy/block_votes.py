@@ -103,7 +103,9 @@ def voted(block: RowsOfBlock, target: Floats, loss: Loss, sparsity: int) -> Inte
         if length == 0.0:
             break
         bend = _mean(_centred(rows @ along) ** 2)
-        moved = theta - length / max(bend, length / _LONGEST_STEP) * gradient
+        # A residual of 1e-161 leaves a length whose bend is zero.
+        step = min(length / bend, _LONGEST_STEP) if bend > 0.0 else _LONGEST_STEP
+        moved = theta - step * gradient
         kept = _largest(moved, sparsity)
         theta = np.zeros_like(theta)
         theta[kept] = moved[kept]

@@ -184,3 +184,17 @@ def test_votes_cannot_be_paid_by_another_selection() -> None:
     )
     with pytest.raises(RuntimeError, match="charged"):
         door.columns_by_vote("votes")
+
+
+def test_a_residual_next_to_nothing_ends_no_vote() -> None:
+    """Squares of 1e-162 vanish, one sooner than the other: no record can end a charged run."""
+    design = design_of(np.array([[1.0], [0.0]]))
+    votes = block_votes(
+        design,
+        np.array([1.2e-161, 1.0]),
+        Squared(),
+        sparsity=1,
+        n_blocks=1,
+        integer_norm=GRID.integer_norm,
+    )
+    assert votes.tolist() == [1]
