@@ -11,14 +11,14 @@ the same budget its selection has 1.6 times the scale.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.noisy_descent import DescentSettings, saturated
+from dpfit.algorithms.noisy_descent import DescentSettings, stepped
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
@@ -69,10 +69,11 @@ class DpIht(DescentSettings):
                 "support", point, clip=self.residual_clip, step_size=self.step_size
             )
             gradient = curator.gradient("values", point, clip=self.residual_clip, columns=support)
-            moved = np.zeros(curator.n_features)
-            moved[support] = point.coefficients[support] - self.step_size * gradient.coefficients
-            intercept = point.intercept - self.step_size * gradient.intercept
-            point = Point(saturated(moved), intercept, point.offset)
+            on_support = replace(point, coefficients=point.coefficients[support])
+            moved = stepped(on_support, gradient, self.step_size)
+            coefficients = np.zeros(curator.n_features)
+            coefficients[support] = moved.coefficients
+            point = replace(moved, coefficients=coefficients)
         report_progress(self.iterations)
         support = np.flatnonzero(point.coefficients)
         return Outcome(support, point.coefficients[support], point.intercept, point.offset)

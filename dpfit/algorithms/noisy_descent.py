@@ -105,16 +105,21 @@ def noisy_descent(
     for done in range(settings.iterations):
         report_progress(done)
         gradient = curator.gradient("gradient", point, clip=settings.residual_clip)
-        with np.errstate(over="ignore", invalid="ignore"):
-            moved = saturated(point.coefficients - settings.step_size * gradient.coefficients)
-            intercept = saturated(
-                np.asarray(point.intercept - settings.step_size * gradient.intercept)
-            )
-        point = project(Point(moved, intercept, point.offset), done + 1)
+        point = project(stepped(point, gradient, settings.step_size), done + 1)
     report_progress(settings.iterations)
     return point
 
 
-def saturated(values: Floats) -> Floats:
-    """Finite whatever the step: a diverged model is a poor one, not a crash after the charge."""
+def stepped(point: Point, gradient: Point, step_size: float) -> Point:
+    """``point - eta gradient``, finite whatever eta is.
+
+    A diverged model is a poor one, not a crash after the charge.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        coefficients = point.coefficients - step_size * gradient.coefficients
+        intercept = np.asarray(point.intercept - step_size * gradient.intercept)
+    return Point(_saturated(coefficients), _saturated(intercept), point.offset)
+
+
+def _saturated(values: Floats) -> Floats:
     return np.fmin(np.fmax(values, -_LARGEST), _LARGEST)  # fmax turns NaN into a bound

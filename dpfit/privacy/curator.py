@@ -209,7 +209,8 @@ class Curator:
         release = self._charged.take_choice(label, Quantity.SELECTION)
         sums = self._gradient_sums(point, clip, release.unit)[:-1]
         held = np.flatnonzero(point.coefficients)
-        scaled = point.coefficients[held] / (step_size * self._length(clip, release.unit))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # of absurd steps
+            scaled = point.coefficients[held] / (step_size * self._length(clip, release.unit))
         public = np.rint(np.clip(np.nan_to_num(scaled), -_SATURATED, _SATURATED)).astype(np.int64)
         sums[held] -= public
         return self._charged.choose(release, np.abs(sums, out=sums))
