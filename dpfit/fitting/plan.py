@@ -125,12 +125,16 @@ def charge_ahead(request: FitRequest) -> list[Event]:
 
     The final plan spends the same budget up to the rounding of its grids. This is for a refusal
     before hours of reading; the reservation checks the exact charge again. Of printed noise nothing
-    is known before the number of steps is, unless the cost is the same for all.
+    is known before the number of steps is, unless the cost is the same for all. Nor of selections:
+    what they cost beside other runs, or at another delta, depends on how many there are, and no
+    one release for their budget costs less.
     """
     if request.budget is None or not request.private:
         return [NonPrivateEvent(label="whole run")]
     grid = finest_grid(request)
     if not request.printed:
+        if request.traits.selects:
+            return []
         whole = PlannedRelease("whole run", Quantity.GRADIENT, 1, Fraction(1))
         squared_mu = request.budget.squared_mu
         return [_release(whole, grid, squared_mu, FINEST_BITS, request.adjacency).event()]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpfit.fitting.plan import plan_fit
+from dpfit.fitting.plan import charge_ahead, plan_fit
 from dpfit.fitting.request import ALGORITHMS, FitRequest
 from dpfit.losses.logistic import Logistic
-from dpfit.privacy.accountant import compose
+from dpfit.privacy.accountant import compose, gaussian_cost
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.events import BoundedRangeEvent, Event, GaussianEvent
@@ -39,17 +40,20 @@ deltas = pytest.mark.parametrize("delta", [1e-6, 0.01])
 adjacencies = pytest.mark.parametrize("adjacency", Adjacency)
 
 
-def planned_events(
-    algorithm: str, epsilon: float, delta: float, adjacency: Adjacency
-) -> Sequence[Event]:
-    request = FitRequest(
+def asked(algorithm: str, epsilon: float, delta: float, adjacency: Adjacency) -> FitRequest:
+    return FitRequest(
         sparsity=10 if ALGORITHMS[algorithm].sparsity else None,
         budget=Budget.from_request(epsilon, delta, None, None),
         dataset="toy",
         algorithm=algorithm,
         adjacency=adjacency,
     )
-    return plan_fit(request, FACTS, Logistic()).events
+
+
+def planned_events(
+    algorithm: str, epsilon: float, delta: float, adjacency: Adjacency
+) -> Sequence[Event]:
+    return plan_fit(asked(algorithm, epsilon, delta, adjacency), FACTS, Logistic()).events
 
 
 def smallest_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
@@ -143,3 +147,19 @@ def test_plans_with_selections_are_charged_safely_and_closely(
     assert exact * (1 - 1e-6) <= ours <= exact * (1.10 if delta < 1e-3 else 1.30)
     assert ours <= renyi_epsilon(events, adjacency, delta) * 1.10
     assert ours <= epsilon
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+@pytest.mark.parametrize("cap_delta", [0.01, 1e-6, 1e-12])
+def test_no_run_within_the_cap_is_refused_ahead(algorithm: str, cap_delta: float) -> None:
+    """What is charged ahead costs no more than the run, alone or beside others, at any delta."""
+    ahead, real = (
+        compose(events, Adjacency.REPLACE_ONE)
+        for events in (
+            charge_ahead(asked(algorithm, 4.0, 0.01, Adjacency.REPLACE_ONE)),
+            planned_events(algorithm, 4.0, 0.01, Adjacency.REPLACE_ONE),
+        )
+    )
+    for spent in (gaussian_cost(Fraction(0)), gaussian_cost(Fraction(1, 4)), real):
+        most = (spent + real).epsilon(cap_delta) * (1 + 1e-4)  # the rounding of the grids
+        assert (spent + ahead).epsilon(cap_delta) <= most
