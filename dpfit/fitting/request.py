@@ -190,6 +190,7 @@ class FitRequest:
         _positive("--residual-clip", self.residual_clip)
         _usable("--residual-clip", self.residual_clip)
         _positive("--l1-radius", self.l1_radius)
+        _usable("--l1-radius", self.l1_radius)
         if self.selection is not None:
             _one_of("--selection", self.selection, SELECTIONS)
         _positive("--projection-radius", self.projection_radius)

@@ -318,6 +318,11 @@ class RecordCollector:
                     "the range of the target cannot be assumed: all targets are equal",
                     hint="declare it with --target-range LOW HIGH",
                 )
+            if not math.isfinite(high - low):
+                raise PrivacyError(
+                    "the range of the target cannot be assumed: it is wider than numbers go",
+                    hint="declare it with --target-range LOW HIGH",
+                )
             if loss == "poisson" and low < 0.0:
                 raise DataError("has a negative count", path=self._source)
             bounds = (0.0, high) if loss == "poisson" else (low, high)

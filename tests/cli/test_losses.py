@@ -363,3 +363,17 @@ def test_originals_take_the_budget_for_their_rules_only(dpfit: Any) -> None:
             first = dpfit.read("counts.model.json")
             told(dpfit, "fit", *algo, *budget, *args, "--force", "counts.csv")
             assert dpfit.read("counts.model.json") == first
+
+
+def test_what_exceeds_the_memory_is_not_charged(dpfit: Any) -> None:
+    """A thousand classes on 300,000 columns: 2.4 GB an array, and 4 GB in all."""
+    Path("wide.svm").write_text("0 1:1\n1 2:1\n", encoding="utf-8")
+    classes = ",".join(map(str, range(1000)))
+    outcome = dpfit(
+        *("fit", "wide.svm", *BUDGET, "--algo", "dp-gd", "--loss", "multinomial", "--threads", "1"),
+        *("--labels", classes, "--n-features", "300000", "--index-base", "1"),
+        prefix=("sh", "-c", 'ulimit -v 4000000; exec "$0" "$@"'),
+    )
+    assert (outcome.status, outcome.out) == (1, "")
+    assert "out of memory" in outcome.err
+    assert not Path("wide.ledger.json").exists()

@@ -370,3 +370,21 @@ def test_a_budget_in_mu_for_selections_is_refused_before_reading(algorithm: str)
     sparsity = None if algorithm == "dp-fw" else 5
     with pytest.raises(UsageError, match="Gaussian noise only"):
         replace(REQUEST, algorithm=algorithm, sparsity=sparsity, budget=budget)
+
+
+def test_a_range_wider_than_numbers_go_is_not_assumed() -> None:
+    """Values could not be predicted within it; the refusal comes before the charge."""
+
+    def wide() -> Iterator[RowBlock]:
+        for block in toy_blocks():
+            yield replace(block, target=block.target * 1e308)
+
+    with pytest.raises(PrivacyError, match="wider"):
+        LinearFit(replace(REQUEST, loss="squared"), wide(), layout=Layout, source="toy.svm")
+
+
+@pytest.mark.parametrize("radius", [1e-101, 1e101, 1e308])
+def test_a_ball_beyond_usable_numbers_is_refused(radius: float) -> None:
+    """Its vertices times a row could leave the floats after the charge."""
+    with pytest.raises(UsageError, match="--l1-radius"):
+        FitRequest(None, BUDGET, "toy", algorithm="dp-fw", l1_radius=radius)
