@@ -239,8 +239,8 @@ FAULTS = [
     Fault(
         "memory asked for after the charge",
         "fitting/linear_fit.py",
-        "        _require_memory(self.plan)\n",
-        "",
+        "check_memory((one.quantity for one in self.plan.releases), loss.n_scores)",
+        "check_memory((), 1)",
         "tests/cli/test_losses.py",
     ),
     Fault(

@@ -8,9 +8,6 @@ model. Every face of the program goes through here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
-
-import numpy as np
 
 from dpfit import __version__
 from dpfit.algorithms.outcome import Outcome
@@ -27,10 +24,7 @@ from dpfit.privacy.curator import Curator
 from dpfit.privacy.ledger_document import Json
 from dpfit.privacy.mechanisms.noise import noise_of
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
-from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.records import Label, Layout, PrivateRecords, RecordCollector
-
-_ARRAYS: Final = 4  # at once in a step, at the least: model, sums, noise and gradient
 
 
 class LinearFit:
@@ -96,7 +90,7 @@ class LinearFit:
         self._records: PrivateRecords = collector.build(target, self.plan.grid, request.threads)
         self.max_exposure = collector.max_exposure
         self._records.check_selections(self.plan.releases, source)
-        _require_memory(self.plan)
+        self._records.check_memory((one.quantity for one in self.plan.releases), loss.n_scores)
 
     def run(
         self, reserve: Callable[[Json], None], report_progress: Callable[[int], None]
@@ -168,14 +162,3 @@ class LinearFit:
             return Huber(self.request.huber_of_range(self.target_range))
         plain: dict[str, Loss] = {one.name: one for one in (Logistic(), Poisson(), Squared())}
         return plain[name]
-
-
-def _require_memory(plan: FitPlan) -> None:
-    """Run out of memory now rather than after the charge, where a step's arrays tell.
-
-    Nothing is touched, so asking takes no time. Steps on screened columns are not foreseen.
-    """
-    scores = plan.loss.n_scores
-    np.empty((_ARRAYS, plan.facts.integer("rows"), scores))
-    if any(one.quantity in (Quantity.GRADIENT, Quantity.SELECTION) for one in plan.releases):
-        np.empty((_ARRAYS, plan.facts.integer("features") + 1, scores))

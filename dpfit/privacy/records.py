@@ -22,6 +22,7 @@ from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
+from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.selection_release import SelectionRelease
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -30,6 +31,8 @@ Target: TypeAlias = NDArray[np.float64] | NDArray[np.object_]
 
 _TWO: Final = 2
 _LARGEST_EXPONENT: Final = 700.0  # e to it, and to its negative, is finite and not zero
+_ARRAYS: Final = 4  # at once in a step, at the least: model, sums, noise and gradient
+_OVER_ALL_COLUMNS: Final = (Quantity.GRADIENT, Quantity.SELECTION)
 _MOST_CLASSES: Final = 1000  # more assumed labels are most likely a column of values
 
 
@@ -119,6 +122,15 @@ class PrivateRecords:
                     path=source,
                     hint="this algorithm needs --n-rows to be about right",
                 )
+
+    def check_memory(self, quantities: Iterable[Quantity], n_scores: int) -> None:
+        """Run out of memory now rather than after the charge, where a step's arrays tell.
+
+        Nothing is touched, so asking takes no time. Steps on screened columns are not foreseen.
+        """
+        np.empty((_ARRAYS, self.design.n_rows, n_scores))
+        if any(quantity in _OVER_ALL_COLUMNS for quantity in quantities):
+            np.empty((_ARRAYS, self.design.n_features + 1, n_scores))
 
 
 class RecordCollector:

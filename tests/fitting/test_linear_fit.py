@@ -388,3 +388,10 @@ def test_a_ball_beyond_usable_numbers_is_refused(radius: float) -> None:
     """Its vertices times a row could leave the floats after the charge."""
     with pytest.raises(UsageError, match="--l1-radius"):
         FitRequest(None, BUDGET, "toy", algorithm="dp-fw", l1_radius=radius)
+
+
+def test_a_public_number_of_rows_takes_no_memory() -> None:
+    """Under add-remove it is only a divisor, as large as one likes."""
+    declared = replace(ALL_DECLARED, n_rows=1 << 40)
+    asked = replace(REQUEST, adjacency=Adjacency.ADD_REMOVE, declared=declared, iterations=1)
+    assert loaded(asked).plan.facts.integer("rows") == 1 << 40
