@@ -22,7 +22,6 @@ from dpfit.algorithms.noisy_descent import DescentSettings, stepped
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
-from dpfit.privacy.point import Point
 from dpfit.privacy.quantity import Quantity
 
 _SELECTION_PART: Final = {"one-shot": Fraction(1, 2), "peeling": Fraction(4, 5)}
