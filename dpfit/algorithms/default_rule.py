@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpfit.losses.names import OF_CLASSES
 from dpfit.privacy.adjacency import Adjacency
 
 
@@ -40,7 +41,12 @@ class PublicScale:
     @property
     def classifies(self) -> bool:
         """Whether the target is a class."""
-        return self.loss in ("logistic", "multinomial")
+        return self.loss in OF_CLASSES
+
+    @property
+    def counts(self) -> bool:
+        """Whether the target is a count."""
+        return self.loss == "poisson"
 
     @property
     def value_clip(self) -> float:
@@ -48,7 +54,7 @@ class PublicScale:
 
         Counts: a clip below one count would scale the rates of rare events down.
         """
-        return max(self.count_unit, 0.1) if self.loss == "poisson" else 0.2
+        return max(self.count_unit, 0.1) if self.counts else 0.2
 
     def curvature(self, tau: float) -> float:
         """Bound on the curvature of a value's loss on unit rows, where no residual is clipped.
@@ -56,7 +62,7 @@ class PublicScale:
         1 for the identity link. The curvature of a rate is the rate itself, which is within tau of
         the count; most counts are within tau of zero.
         """
-        return 2.0 * tau if self.loss == "poisson" else 1.0
+        return 2.0 * tau if self.counts else 1.0
 
     @property
     def rows_times_mu(self) -> float:

@@ -92,9 +92,8 @@ def default_rule(scale: PublicScale) -> DpFw:
         Public size of the problem.
     """
     steps = int(np.clip(np.rint(scale.rows_times_mu / 50), 10, 200))
-    counts = scale.loss == "poisson"
     if scale.classifies:
         radius, tau = 100.0, 0.25
     else:
-        radius, tau = 10.0 if counts else 1.0, scale.value_clip
-    return DpFw(steps, radius / scale.row_norm, tau, from_mean_rate=counts)
+        radius, tau = 10.0 if scale.counts else 1.0, scale.value_clip
+    return DpFw(steps, radius / scale.row_norm, tau, from_mean_rate=scale.counts)

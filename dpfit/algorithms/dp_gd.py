@@ -61,9 +61,8 @@ def default_rule(scale: PublicScale, sparsity: int | None) -> DpGd:
         Coefficients to keep at the end.
     """
     signal = scale.rows_times_mu
-    counts = scale.loss == "poisson"
     if not scale.classifies:
-        tau, noise = scale.value_clip, 0.1 if counts else 0.04
+        tau, noise = scale.value_clip, 0.1 if scale.counts else 0.04
         longest = tau * _CONTRACTION / scale.curvature(tau)
         steps = int(np.clip(np.ceil(noise * signal / (2 * longest)), 20, 400))
         length = min(noise * signal / (2 * steps), longest)
@@ -72,4 +71,4 @@ def default_rule(scale: PublicScale, sparsity: int | None) -> DpGd:
         steps = int(np.clip(np.ceil(signal / 60), 20, 200))
         length = min(signal / (2 * steps), 30.0)
     step_size = length / tau / scale.row_norm**2
-    return DpGd(sparsity, steps, step_size, tau, from_mean_rate=counts)
+    return DpGd(sparsity, steps, step_size, tau, from_mean_rate=scale.counts)

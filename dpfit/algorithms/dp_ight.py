@@ -121,11 +121,11 @@ def default_rule(scale: PublicScale, sparsity: int, threshold: str = "each") -> 
     threshold : str
         When it is applied.
     """
-    signal, counts = scale.rows_times_mu, scale.loss == "poisson"
+    signal = scale.rows_times_mu
     if scale.squared_mu is None:
         tau, steps, length = _noiseless(scale, sparsity)
     elif not scale.classifies:
-        tau, noise = scale.value_clip, 0.1 if counts else _NOISE_SHARE
+        tau, noise = scale.value_clip, 0.1 if scale.counts else _NOISE_SHARE
         longest = tau * _CONTRACTION / scale.curvature(tau)
         steps = int(np.clip(np.ceil(noise * signal / (2 * longest)), 10, 300))
         length = min(noise * signal / (2 * steps), longest)
@@ -140,7 +140,7 @@ def default_rule(scale: PublicScale, sparsity: int, threshold: str = "each") -> 
         length = min(signal / (2 * steps), 300.0)
     # theta scales as 1/K and the gradient as K, so the step that does the same scales as 1/K^2.
     step_size = length / tau / scale.row_norm**2
-    return DpIght(sparsity, steps, step_size, tau, from_mean_rate=counts, threshold=threshold)
+    return DpIght(sparsity, steps, step_size, tau, from_mean_rate=scale.counts, threshold=threshold)
 
 
 def _noiseless(scale: PublicScale, sparsity: int) -> tuple[float, int, float]:

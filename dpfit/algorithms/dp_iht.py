@@ -96,5 +96,5 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIht:
     if not scale.classifies:
         tau = scale.value_clip
         length = 1.8 * tau / scale.curvature(tau)
-    step_size, counts = length / tau / scale.row_norm**2, scale.loss == "poisson"
-    return DpIht(sparsity, steps, step_size, tau, from_mean_rate=counts)
+    step_size = length / tau / scale.row_norm**2
+    return DpIht(sparsity, steps, step_size, tau, from_mean_rate=scale.counts)

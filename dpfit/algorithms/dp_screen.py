@@ -212,7 +212,7 @@ def default_rule(scale: PublicScale, sparsity: int | None) -> DpScreen:
         screen = Fraction(min(max(part, 0.1), 0.3))
     if scale.classifies:
         steps = count_of_steps(rows_times_mu / 2000, 40, 200)
-    elif scale.loss == "poisson":
+    elif scale.counts:
         steps = _COUNT_STEPS
     else:
         clip = 0.1 if wide else scale.value_clip

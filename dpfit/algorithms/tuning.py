@@ -71,7 +71,7 @@ def tune(curator: Curator, scale: PublicScale, clip: float | None) -> Tuning:
         p = min(max(curator.target_mean(label), _LEAST_SHARE), 1.0 - _LEAST_SHARE)
         imbalance = 1.0 - 4.0 * p * (1.0 - p)
         return Tuning(math.log(p / (1.0 - p)), clip or _class_clip(imbalance), _noise(imbalance))
-    if scale.loss == "poisson":
+    if scale.counts:
         mean, exposure = released_means(curator)
         tau = clip or max(scale.count_unit, min(2.0 * mean, _MOST_COUNT_CLIP))
         return Tuning(math.log(mean / exposure), tau, COUNT_NOISE, _RATES_ABOVE_MEAN * mean)
@@ -101,7 +101,7 @@ def rules(scale: PublicScale, clip: float | None) -> dict[str, Setting]:
         if scale.loss == "multinomial":
             u = "1 - k/(k - 1) (1 - sum p^2), p the released class shares"
         return {"residual_clip": clip or "0.1 + 0.2 u", "score_noise": "1 + 0.5 u", "u": u}
-    if scale.loss == "poisson":
+    if scale.counts:
         tau = f"max({scale.count_unit:.6g}, min(2 p, {_MOST_COUNT_CLIP})), p the released mean"
         return {"residual_clip": clip or tau, "score_noise": COUNT_NOISE, "u": None}
     return {"residual_clip": clip or scale.value_clip, "score_noise": VALUE_NOISE, "u": None}

@@ -79,7 +79,7 @@ class TwoStage:
 
     def planned(self) -> list[PlannedRelease]:
         """One selection by votes, the mean rate of counts, and the descent."""
-        start = [MEAN_RATE] if self.scale.loss == "poisson" else []
+        start = [MEAN_RATE] if self.scale.counts else []
         descent = 1 - _VOTE_PART - sum((one.budget_part for one in start), Fraction(0))
         return [
             PlannedRelease("votes", Quantity.VOTES, 1, _VOTE_PART, self.sparsity),
@@ -122,7 +122,7 @@ def default_rule(scale: PublicScale, sparsity: int) -> TwoStage:
     if scale.classifies:
         steps, tau, noise = count_of_steps(signal / 2000, 40, 200), 0.25, 1.0
     else:
-        tau, noise = scale.value_clip, COUNT_NOISE if scale.loss == "poisson" else VALUE_NOISE
+        tau, noise = scale.value_clip, COUNT_NOISE if scale.counts else VALUE_NOISE
         descent = signal * float(1 - _VOTE_PART) ** 0.5
         steps = count_of_steps(
             noise * descent / (2 * longest_step(scale, tau, scale.curvature(tau))), 40, 400

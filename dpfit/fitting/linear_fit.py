@@ -18,6 +18,7 @@ from dpfit.losses.base import Loss
 from dpfit.losses.huber import Huber
 from dpfit.losses.logistic import Logistic
 from dpfit.losses.multinomial import Multinomial
+from dpfit.losses.names import OF_CLASSES
 from dpfit.losses.poisson import Poisson
 from dpfit.losses.squared import Squared
 from dpfit.privacy.curator import Curator
@@ -78,7 +79,7 @@ class LinearFit:
         self.classes: tuple[Label, ...] | None = None
         self.target_range: tuple[float, float] | None = None
         span = 1.0
-        if loss_name in ("logistic", "multinomial"):
+        if loss_name in OF_CLASSES:
             self.classes = collector.settle_labels(loss_name, request.positive_label)
             target = collector.class_target(self.classes)
         else:
@@ -150,7 +151,7 @@ class LinearFit:
             said = declared.labels is not None or declared.target_range is not None
             loss, origin = collector.infer_loss(), Origin.DECLARED if said else Origin.ASSUMED
         facts.add(PublicFact("loss", loss, origin, "--loss"))
-        self.request.check_offset(loss)
+        self.request.check_loss(loss)
         return loss
 
     def _loss(self, name: str) -> Loss:

@@ -12,7 +12,7 @@ from dpfit.algorithms.base import Algorithm, Setting
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.noisy_descent import DescentSettings
 from dpfit.design.grid import Grid, grid_bits
-from dpfit.fitting.request import ORIGINALS, FitRequest
+from dpfit.fitting.request import FitRequest
 from dpfit.losses.base import Loss
 from dpfit.losses.huber import Huber
 from dpfit.privacy.adjacency import Adjacency
@@ -155,7 +155,7 @@ def _algorithm(
     sparsity = request.sparsity
     if sparsity is not None:
         sparsity = min(sparsity, scale.n_features)
-    rule = _RULES[ORIGINALS.get(request.algorithm, request.algorithm)](request, scale, sparsity)
+    rule = _RULES[request.private_algorithm](request, scale, sparsity)
     wished = _wished(request, loss)
     if isinstance(rule, DescentSettings) and scale.classifies and "step_size" not in wished:
         # What keeps steps on classes stable is eta tau; another tau calls for another eta.
@@ -187,14 +187,9 @@ def _asked(request: FitRequest) -> dict[str, Setting]:
 
 def _wished(request: FitRequest, loss: Loss) -> dict[str, Setting]:
     """What was asked, and what follows from the loss."""
-    request.check_printed_loss(loss.name)
     wished = _asked(request)
     if isinstance(loss, Huber):
         wished.setdefault("residual_clip", loss.threshold)  # no residual is larger
-    if loss.name == "multinomial":
-        request.check_classes()
-    else:
-        request.check_one_score()
     if request.joint_rows:
         wished["joint_rows"] = True
     return wished
@@ -232,11 +227,8 @@ def _spendable(
         multiple = PRINTED[request.algorithm, request.calibration]
         asked = budget.approximate()
         return [real_cost(one, grid, multiple(one, *asked), request.adjacency) for one in planned]
-    selections = (Quantity.SELECTION, Quantity.VOTES)
-    if any(one.quantity in selections for one in planned):
-        whole = 2 * budget.total_rho
-    else:
-        whole = budget.squared_mu
+    selects = any(one.selects for one in planned)
+    whole = 2 * budget.total_rho if selects else budget.squared_mu
     return [whole * one.budget_part for one in planned]
 
 
@@ -250,7 +242,7 @@ def _release(
     refined: bool = False,
 ) -> Release:
     rho = None if squared_mu is None else squared_mu / 2
-    if planned.quantity in (Quantity.SELECTION, Quantity.VOTES):
+    if planned.selects:
         plan = plan_peeling if planned.laplace else plan_selection
         return plan(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
     if planned.laplace:

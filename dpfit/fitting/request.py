@@ -9,6 +9,7 @@ from typing import Final
 from dpfit.design.grid import RowMap
 from dpfit.errors import UsageError
 from dpfit.files.linear_model import WITH_OFFSET
+from dpfit.losses.names import LOSSES, OF_CLASSES
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.printed_noise import PRINTED
@@ -56,21 +57,13 @@ ALGORITHMS: Final = {
 ORIGINALS: Final = {"ight": "dp-ight", "gd": "dp-gd", "iht": "dp-iht", "fw": "dp-fw"}
 """The non-private originals: the same algorithm without noise."""
 AUTO: Final = "auto"
-_SETTINGS: Final = (
-    "iterations",
-    "step_size",
-    "residual_clip",
-    "l1_radius",
-    "projection_radius",
-    "threshold",
-    "selection",
+_SETTINGS: Final = tuple(
+    dict.fromkeys(name for traits in ALGORITHMS.values() for name in traits.settings)
 )
 SELECTIONS: Final = ("one-shot", "peeling")
 THRESHOLDS: Final = ("each", "decreasing", "final")
 EXACT: Final = "exact"
 CALIBRATIONS: Final = (EXACT, "paper", "paper-corollary")
-LOSSES: Final = ("logistic", "squared", "huber", "poisson", "multinomial")
-_OF_CLASSES: Final = ("logistic", "multinomial")
 _DEFAULT_HUBER: Final = 0.1  # of the target's range
 _HUBER_SHARES: Final = (1e-9, 1e9)
 
@@ -203,11 +196,15 @@ class FitRequest:
         _usable("--row-norm", self.row_norm)
         self._check_target()
         self._check_attributes()
+        if self.loss is not None:
+            self.check_loss(self.loss)
 
     def _check_settings(self) -> None:
         """Refuse a setting that the algorithm does not have, instead of dropping it."""
         traits = self.traits
-        for name in self.asked_settings().keys() - set(traits.settings):
+        for name in self.asked_settings():
+            if name in traits.settings:
+                continue
             raise UsageError(f"--{name.replace('_', '-')} is no setting of --algo {self.algorithm}")
         if self.sparsity is not None:
             if traits.sparsity is None:
@@ -215,10 +212,6 @@ class FitRequest:
             _at_least_one("--sparsity", self.sparsity)
         elif traits.sparsity:
             raise UsageError(f"--algo {self.algorithm} needs --sparsity, the coefficients to keep")
-        if self.loss == "multinomial":
-            self.check_classes()
-        elif self.loss is not None:
-            self.check_one_score()
         if self.joint_rows is not None and self.sparsity is None:
             raise UsageError("--sparsity-mode needs --sparsity")
         if traits.selects and self.budget is not None:
@@ -241,11 +234,29 @@ class FitRequest:
             raise UsageError(f"{asked} needs --eps and --delta, which the printed noise is for")
         if self.selection == "one-shot":
             raise UsageError(f"{asked} chooses columns by --selection peeling")
-        if self.loss is not None:
-            self.check_printed_loss(self.loss)
 
-    def check_printed_loss(self, loss: str) -> None:
-        """Refuse a printed noise that is none of this loss."""
+    def check_loss(self, loss: str) -> None:
+        """Refuse what does not go with a loss, once it is known.
+
+        Parameters
+        ----------
+        loss : str
+            As chosen or inferred.
+
+        Raises
+        ------
+        UsageError
+            The algorithm, the printed noise, the offsets or the sparsity mode are for others.
+        """
+        if self.exposed and loss not in WITH_OFFSET:
+            raise UsageError(f"--loss {loss} has no offset or exposure")
+        if loss == "multinomial" and self.traits.selects:
+            able = ", ".join(name for name, traits in ALGORITHMS.items() if not traits.selects)
+            raise UsageError(
+                f"--algo {self.algorithm} fits two classes only", hint=f"choose one of {able}"
+            )
+        if loss != "multinomial" and self.joint_rows is not None:
+            raise UsageError("--sparsity-mode belongs to --loss multinomial")
         if self.printed and loss == "poisson":
             raise UsageError("--loss poisson starts at a released mean, which no paper prints")
         if self.calibration == "paper-corollary" and loss != "logistic":
@@ -257,22 +268,14 @@ class FitRequest:
         return self.calibration != EXACT
 
     @property
+    def private_algorithm(self) -> str:
+        """The algorithm; of an original the one that adds noise to it."""
+        return ORIGINALS.get(self.algorithm, self.algorithm)
+
+    @property
     def traits(self) -> Traits:
         """What the algorithm can be told."""
-        return ALGORITHMS[ORIGINALS.get(self.algorithm, self.algorithm)]
-
-    def check_classes(self) -> None:
-        """Refuse several classes where the algorithm has none."""
-        if self.traits.selects:
-            able = ", ".join(name for name, traits in ALGORITHMS.items() if not traits.selects)
-            raise UsageError(
-                f"--algo {self.algorithm} fits two classes only", hint=f"choose one of {able}"
-            )
-
-    def check_one_score(self) -> None:
-        """Refuse a rule for several classes where there are none."""
-        if self.joint_rows is not None:
-            raise UsageError("--sparsity-mode belongs to --loss multinomial")
+        return ALGORITHMS[self.private_algorithm]
 
     def asked_settings(self) -> dict[str, int | float | str]:
         """The settings of the algorithm that the user gave."""
@@ -289,12 +292,12 @@ class FitRequest:
         if declared.labels is not None and declared.target_range is not None:
             raise UsageError("--labels and --target-range exclude each other")
         if declared.labels is not None:
-            if self.loss not in (None, *_OF_CLASSES):
+            if self.loss not in (None, *OF_CLASSES):
                 raise UsageError("--labels belongs to --loss logistic or multinomial")
             if self.loss == "logistic" and len(declared.labels) != 2:
                 raise UsageError("--loss logistic has two labels; more need --loss multinomial")
         if declared.target_range is not None:
-            if self.loss in _OF_CLASSES:
+            if self.loss in OF_CLASSES:
                 raise UsageError("--target-range belongs to a target that is a number")
             low, high = declared.target_range
             if not (low < high and math.isfinite(high - low)):
@@ -311,13 +314,6 @@ class FitRequest:
         _positive("--max-exposure", self.declared.max_exposure)
         if self.declared.max_exposure is not None and self.loss != "poisson":
             raise UsageError("--max-exposure belongs to --loss poisson")
-        if self.loss is not None:
-            self.check_offset(self.loss)
-
-    def check_offset(self, loss: str) -> None:
-        """Refuse an offset or exposure where the scale of scores is none that a user knows."""
-        if self.exposed and loss not in WITH_OFFSET:
-            raise UsageError(f"--loss {loss} has no offset or exposure")
 
     def huber_of_range(self, target_range: tuple[float, float]) -> float:
         """The threshold of Huber's loss as a share of the target's range."""

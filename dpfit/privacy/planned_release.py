@@ -37,3 +37,8 @@ class PlannedRelease:
     chosen: int = 0
     laplace: bool = False
     residual_clip: float | None = None
+
+    @property
+    def selects(self) -> bool:
+        """Whether columns are chosen, instead of sums released."""
+        return self.quantity in (Quantity.SELECTION, Quantity.VOTES)
