@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dense_rows import dense_block
 from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
 from dpfit.design.grid import Grid, RowMap
@@ -27,12 +28,6 @@ from dpfit.privacy.records import DeclaredFacts, Layout, PrivateRecords
 D = 6
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
 PLAIN = {"without_noise": True, "sparsity": None, "budget": None, "dataset": "toy"}
-
-
-def block(X: np.ndarray, y: np.ndarray, **attributes: np.ndarray) -> RowBlock:
-    n, d = X.shape
-    columns = np.tile(np.arange(d, dtype=np.int32), n)
-    return RowBlock(np.arange(0, d * n + 1, d, dtype=np.int64), columns, X.ravel(), y, **attributes)
 
 
 def loaded(rows: RowBlock, **request: object) -> LinearFit:
@@ -61,7 +56,7 @@ def test_counts_under_exposures_give_their_rates(algorithm: str) -> None:
     rng = np.random.default_rng(0)
     level, exposure = rng.integers(0, D, 600), rng.uniform(0.2, 4.0, 600)
     rates = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    rows = block(np.eye(D)[level], exposure * rates[level], offset=np.log(exposure))
+    rows = dense_block(np.eye(D)[level], exposure * rates[level], offset=np.log(exposure))
     declared = DeclaredFacts(target_range=(0.0, 30.0), max_exposure=4.0)
     sparsity = D if algorithm == "dp-ight" else None
     fit = loaded(
@@ -92,8 +87,8 @@ def test_one_exposure_for_all_shifts_the_start_alone() -> None:
     X, y = toy()
     asked = {"loss": "poisson", "algorithm": "gd", "iterations": 20}
     declared = DeclaredFacts(target_range=(0.0, 1.0), max_exposure=1.0)
-    bare = fitted(block(X, y), declared=declared, **asked)
-    half = fitted(block(X, y, offset=np.full(200, np.log(0.5))), declared=declared, **asked)
+    bare = fitted(dense_block(X, y), declared=declared, **asked)
+    half = fitted(dense_block(X, y, offset=np.full(200, np.log(0.5))), declared=declared, **asked)
     assert half.offset - bare.offset == pytest.approx(np.log(2.0), abs=1e-5)
     assert half.values == pytest.approx(bare.values, abs=1e-4)
 
@@ -104,10 +99,10 @@ def test_an_exposure_beyond_the_bound_counts_as_the_bound() -> None:
     exposure = np.random.default_rng(1).uniform(0.1, 9.0, 200)
     declared = DeclaredFacts(target_range=(0.0, 1.0), max_exposure=3.0)
     asked = {"loss": "poisson", "algorithm": "gd", "iterations": 5, "declared": declared}
-    raw = fitted(block(X, y, offset=np.log(exposure)), **asked)
-    cut = fitted(block(X, y, offset=np.log(np.minimum(exposure, 3.0))), **asked)
+    raw = fitted(dense_block(X, y, offset=np.log(exposure)), **asked)
+    cut = fitted(dense_block(X, y, offset=np.log(np.minimum(exposure, 3.0))), **asked)
     assert np.array_equal(raw.values, cut.values)
-    assert loaded(block(X, y, offset=np.log(exposure)), **asked).max_exposure == 3.0
+    assert loaded(dense_block(X, y, offset=np.log(exposure)), **asked).max_exposure == 3.0
 
 
 @pytest.mark.parametrize("shift", [0.0, 50.0, -2000.0, 1e300, -1e300])
@@ -117,12 +112,12 @@ def test_an_undeclared_largest_exposure_is_assumed(shift: float) -> None:
     offset = np.random.default_rng(1).uniform(-1.0, 0.5, 200) + shift
     declared = DeclaredFacts(target_range=(0.0, 1.0))
     asked = {"loss": "poisson", "algorithm": "gd", "iterations": 5, "declared": declared}
-    fit = loaded(block(X, y, offset=offset), **asked)
+    fit = loaded(dense_block(X, y, offset=offset), **asked)
     assert "max_exposure" in {fact.name for fact in fit.plan.facts.assumed()}
     assert 0.0 < fit.max_exposure < np.inf
     if shift == 0.0:
         assert fit.max_exposure == pytest.approx(np.exp(offset.max()))
-    assert np.all(np.isfinite(fitted(block(X, y, offset=offset), **asked).values))
+    assert np.all(np.isfinite(fitted(dense_block(X, y, offset=offset), **asked).values))
 
 
 # --- Huber ---------------------------------------------------------------------------------------
@@ -134,8 +129,8 @@ def test_a_wide_huber_threshold_is_the_squared_loss(algorithm: str) -> None:
     X, y = toy()
     sparsity = 4 if algorithm == "dp-ight" else None
     asked = {"algorithm": algorithm, "iterations": 30, "residual_clip": 8.0, "sparsity": sparsity}
-    squared = fitted(block(X, y), loss="squared", **asked)
-    huber = fitted(block(X, y), loss="huber", huber_threshold=8.0, **asked)
+    squared = fitted(dense_block(X, y), loss="squared", **asked)
+    huber = fitted(dense_block(X, y), loss="huber", huber_threshold=8.0, **asked)
     assert np.array_equal(huber.values, squared.values)
     assert huber.intercept == squared.intercept
 
@@ -144,7 +139,7 @@ def test_huber_clips_at_its_threshold() -> None:
     """Without a clip of one's own, the clip is the threshold, a share of the target's range."""
     X, y = toy()
     plan = loaded(
-        block(X, 50.0 * y),
+        dense_block(X, 50.0 * y),
         loss="huber",
         huber_threshold=2.0,
         algorithm="gd",
@@ -166,7 +161,7 @@ def door(
 ) -> Curator:
     """A Curator without noise and with a divisor of 1."""
     builder = DesignBuilder(GRID)
-    builder.add(block(X, target))
+    builder.add(dense_block(X, target))
     design = builder.build(D, grid=GRID, index_base=0, threads=1)
     factor = squared_factor(Quantity.GRADIENT, GRID, 0)
     release = GaussianRelease("it", Quantity.GRADIENT, factor, 1 << 20, 0, 1)
@@ -239,8 +234,8 @@ def test_an_offset_common_to_all_rows_moves_the_intercept_alone() -> None:
     X, y = toy()
     target = (y + 0.3 * np.random.default_rng(2).standard_normal(200) > 0.5).astype(float)
     asked = {"loss": "logistic", "algorithm": "gd", "residual_clip": 1.0, "step_size": 6.0}
-    bare = fitted(block(X, target), iterations=800, **asked)
-    moved = fitted(block(X, target, offset=np.full(200, 0.4)), iterations=800, **asked)
+    bare = fitted(dense_block(X, target), iterations=800, **asked)
+    moved = fitted(dense_block(X, target, offset=np.full(200, 0.4)), iterations=800, **asked)
     assert moved.values == pytest.approx(bare.values, abs=0.01)
     shift = (moved.intercept - bare.intercept) * GRID.intercept_value
     assert shift == pytest.approx(-0.4, abs=0.01)
@@ -254,10 +249,12 @@ def test_a_weight_beyond_the_bound_counts_as_the_bound() -> None:
     asked = {"loss": "squared", "algorithm": "gd", "iterations": 5}
     for bound in (2.0, 1e-300):
         declared = DeclaredFacts(max_weight=bound)
-        raw = fitted(block(X, y, weight=weight), declared=declared, **asked)
-        cut = fitted(block(X, y, weight=np.minimum(weight, bound)), declared=declared, **asked)
+        raw = fitted(dense_block(X, y, weight=weight), declared=declared, **asked)
+        cut = fitted(
+            dense_block(X, y, weight=np.minimum(weight, bound)), declared=declared, **asked
+        )
         assert np.array_equal(raw.values, cut.values)
-    facts = loaded(block(X, y, weight=weight), **asked).plan.facts
+    facts = loaded(dense_block(X, y, weight=weight), **asked).plan.facts
     assert facts["max_weight"].value == 1e308
     assert "max_weight" in {fact.name for fact in facts.assumed()}
 
@@ -265,7 +262,7 @@ def test_a_weight_beyond_the_bound_counts_as_the_bound() -> None:
 def test_weights_that_are_all_zero_are_refused() -> None:
     """Unless a bound is declared, which makes them shares of something."""
     X, y = toy()
-    nothing = block(X, y, weight=np.zeros(200))
+    nothing = dense_block(X, y, weight=np.zeros(200))
     with pytest.raises(DataError, match="weight zero"):
         loaded(nothing, loss="squared", algorithm="gd")
     loaded(nothing, loss="squared", algorithm="gd", declared=DeclaredFacts(max_weight=1.0))
@@ -279,7 +276,11 @@ def test_offsets_of_any_size_end_with_a_model(loss: str, algorithm: str) -> None
     offset = np.resize([1e308, -1e308, 0.0, 700.0, -745.0], 200)
     target = (y > 0.5).astype(float) if loss == "logistic" else y
     outcome = fitted(
-        block(X, target, offset=offset), loss=loss, algorithm=algorithm, iterations=5, sparsity=3
+        dense_block(X, target, offset=offset),
+        loss=loss,
+        algorithm=algorithm,
+        iterations=5,
+        sparsity=3,
     )
     assert np.all(np.isfinite(outcome.values))
     assert np.isfinite(outcome.intercept)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from dense_rows import dense_block
 from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
 from dpfit.fitting.linear_fit import LinearFit
@@ -25,9 +26,7 @@ def blocks(k: int) -> Iterator[RowBlock]:
     X[:, : 2 * k] *= 3.0
     target = X[:, : 2 * k].reshape(N, k, 2).sum(axis=2).argmax(axis=1).astype(float)
     for part in np.array_split(np.arange(N), 3):
-        starts = np.arange(0, D * len(part) + 1, D, dtype=np.int64)
-        columns = np.tile(np.arange(D, dtype=np.int32), len(part))
-        yield RowBlock(starts, columns, X[part].ravel(), target[part])
+        yield dense_block(X[part], target[part])
 
 
 def fitted(k: int, **request: object) -> Outcome:

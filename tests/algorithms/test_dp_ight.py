@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.dp_ight import DpIght, default_rule, within_ball
 from dpfit.algorithms.hard_threshold import hard_threshold
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.point import Point
+from text_scale import text_scale
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40), st.integers(1, 50))
@@ -135,31 +135,21 @@ def test_no_variant_asks_more() -> None:
         assert curator.asked == 7
 
 
-def scale(**changes: object) -> PublicScale:
-    facts = {
-        "n_rows": 11_314,
-        "n_features": 125_552,
-        "loss": "logistic",
-        "row_norm": 1.0,
-        "squared_mu": Fraction(0.448) ** 2,
-        "adjacency": Adjacency.REPLACE_ONE,
-    }
-    return PublicScale(**{**facts, **changes})
-
-
 def test_the_default_rule_is_the_measured_one() -> None:
     """Wide data: T = clip(round(n mu / 700), 3, 10), E = min(n mu / 2T, 300); narrow: 30, 30."""
-    wide = default_rule(scale(), 500)
+    wide = default_rule(text_scale(), 500)
     assert (wide.iterations, wide.residual_clip) == (7, 0.25)
     assert wide.step_size * 0.25 == pytest.approx(300)
-    narrow = default_rule(scale(n_features=123), 50)
+    narrow = default_rule(text_scale(n_features=123), 50)
     assert (narrow.iterations, narrow.step_size * 0.25) == (30, 30.0)
 
 
 def test_add_remove_with_half_the_budget_is_replace_one() -> None:
     """Zeroing moves a sum half as far, so mu under add-remove is worth 2 mu under replace-one."""
-    replace_one = scale(squared_mu=Fraction(4, 100)).rows_times_mu
-    add_remove = scale(squared_mu=Fraction(1, 100), adjacency=Adjacency.ADD_REMOVE).rows_times_mu
+    replace_one = text_scale(squared_mu=Fraction(4, 100)).rows_times_mu
+    add_remove = text_scale(
+        squared_mu=Fraction(1, 100), adjacency=Adjacency.ADD_REMOVE
+    ).rows_times_mu
     assert replace_one == pytest.approx(add_remove)
 
 
@@ -167,6 +157,6 @@ def test_add_remove_with_half_the_budget_is_replace_one() -> None:
 @pytest.mark.parametrize("norm", [0.01, 1.0, 100.0])
 def test_the_step_follows_the_row_norm(loss: str, norm: float) -> None:
     """theta scales as 1/K and its gradient as K, so the step scales as 1/K^2."""
-    unit = default_rule(scale(loss=loss), 10)
-    scaled = default_rule(scale(loss=loss, row_norm=norm), 10)
+    unit = default_rule(text_scale(loss=loss), 10)
+    scaled = default_rule(text_scale(loss=loss, row_norm=norm), 10)
     assert scaled.step_size == pytest.approx(unit.step_size / norm**2)

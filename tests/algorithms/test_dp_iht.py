@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dpfit.fitting.linear_fit as linear_fit
+from dense_rows import dense_block
 from dpfit.data.rows import RowBlock
 from dpfit.errors import UsageError
 from dpfit.fitting.linear_fit import LinearFit
@@ -25,12 +26,7 @@ BUDGET = Budget.from_request(None, None, 0.1, None)
 def blocks() -> Iterator[RowBlock]:
     rng = np.random.default_rng(0)
     values = rng.standard_normal((N, D))
-    yield RowBlock(
-        np.arange(0, N * D + 1, D, dtype=np.int64),
-        np.tile(np.arange(D, dtype=np.int32), N),
-        values.ravel(),
-        (values @ np.linspace(-1, 1, D) > 0).astype(np.float64),
-    )
+    yield dense_block(values, (values @ np.linspace(-1, 1, D) > 0).astype(np.float64))
 
 
 def loaded(selection: str | None, budget: Budget | None, **changes: object) -> LinearFit:

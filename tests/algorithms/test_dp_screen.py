@@ -8,11 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpfit.algorithms.default_rule import PublicScale
+from dense_rows import dense_design
 from dpfit.algorithms.dp_screen import default_rule
-from dpfit.data.rows import RowBlock
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder
 from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared
 from dpfit.privacy.adjacency import Adjacency
@@ -20,18 +18,7 @@ from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import plan_release
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.records import PrivateRecords
-
-
-def scale(**changes: object) -> PublicScale:
-    facts = {
-        "n_rows": 11_314,
-        "n_features": 125_552,
-        "loss": "logistic",
-        "row_norm": 1.0,
-        "squared_mu": Fraction(0.448) ** 2,
-        "adjacency": Adjacency.REPLACE_ONE,
-    }
-    return PublicScale(**{**facts, **changes})
+from text_scale import text_scale
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
@@ -41,18 +28,18 @@ def test_the_shares_are_the_whole_budget(
     loss: str, sparsity: int | None, squared_mu: Fraction | None
 ) -> None:
     """The parts of mu^2 are positive and sum to exactly one."""
-    planned = default_rule(scale(loss=loss, squared_mu=squared_mu), sparsity).planned()
+    planned = default_rule(text_scale(loss=loss, squared_mu=squared_mu), sparsity).planned()
     assert sum(one.budget_part for one in planned) == 1
     assert all(one.budget_part > 0 for one in planned)
 
 
 def test_the_default_rule_is_the_measured_one() -> None:
     """Screen share clip(12 / sqrt(n mu), .1, .3), .1 if d <= 4 s; T = n mu / 2000 in 40..200."""
-    wide = default_rule(scale(), 500)
+    wide = default_rule(text_scale(), 500)
     assert float(wide.screen_part) == pytest.approx(12 / math.sqrt(11_314 * 0.448))
     assert wide.iterations == 40
-    assert default_rule(scale(n_features=123), 50).screen_part == Fraction(1, 10)
-    assert default_rule(scale(n_rows=400_000), 500).iterations == 90
+    assert default_rule(text_scale(n_features=123), 50).screen_part == Fraction(1, 10)
+    assert default_rule(text_scale(n_rows=400_000), 500).iterations == 90
 
 
 def fitted(loss: str, sparsity: int | None) -> tuple[object, np.ndarray]:
@@ -61,21 +48,18 @@ def fitted(loss: str, sparsity: int | None) -> tuple[object, np.ndarray]:
     X[:, :4] *= 2.0
     score = X[:, :4] @ np.array([3.0, -3.0, 2.0, -2.0])
     grid = Grid(1.0, RowMap.NORMALIZE, 20, True)
-    builder = DesignBuilder(grid)
-    indices = np.tile(np.arange(30, dtype=np.int32), 2_000)
-    builder.add(RowBlock(np.arange(0, 60_001, 30, dtype=np.int64), indices, X.ravel(), None))
     target = (score > 0).astype(float)
     if loss == "squared":
         target = (score - score.min()) / (score.max() - score.min())
     algorithm = default_rule(
-        scale(n_rows=2_000, n_features=30, loss=loss, squared_mu=None), sparsity
+        text_scale(n_rows=2_000, n_features=30, loss=loss, squared_mu=None), sparsity
     )
     releases = [
         plan_release(planned, grid, unit_bits=20, squared_mu=None, adjacency=Adjacency.REPLACE_ONE)
         for planned in algorithm.planned()
     ]
     curator = Curator(
-        records=PrivateRecords(builder.build(30, grid=grid, index_base=0, threads=1), target),
+        records=PrivateRecords(dense_design(X, grid), target),
         loss=Squared() if loss == "squared" else Logistic(),
         grid=grid,
         n_rows=2_000,

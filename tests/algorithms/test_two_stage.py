@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dense_rows import dense_block
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.outcome import Outcome
 from dpfit.algorithms.two_stage import default_rule
@@ -29,12 +30,7 @@ def blocks(loss: str) -> Iterator[RowBlock]:
     values = rng.standard_normal((N, D))
     score = sum(weight * values[:, j] for j, weight in PLANTED.items())
     target = (score > 0).astype(np.float64) if loss == "logistic" else score
-    yield RowBlock(
-        np.arange(0, N * D + 1, D, dtype=np.int64),
-        np.tile(np.arange(D, dtype=np.int32), N),
-        values.ravel(),
-        target,
-    )
+    yield dense_block(values, target)
 
 
 def request(loss: str, budget: Budget | None, **changes: object) -> FitRequest:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpfit.data.rows import RowBlock
+from dense_rows import dense_design
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder, IntegerPoint, LocalDesign
+from dpfit.design.local import IntegerPoint, LocalDesign
 from dpfit.design.unit_view import UnitView
 from dpfit.privacy.point import Point, quantised
 
@@ -19,11 +19,8 @@ N, D = 60, 40
 
 def random_design(threads: int = 1) -> LocalDesign:
     rng = np.random.default_rng(0)
-    builder = DesignBuilder(GRID)
-    values = rng.standard_normal(N * D) * (rng.random(N * D) < 0.3)
-    columns = np.tile(np.arange(D, dtype=np.int32), N)
-    builder.add(RowBlock(np.arange(0, N * D + 1, D, dtype=np.int64), columns, values, None))
-    return builder.build(D, grid=GRID, index_base=0, threads=threads)
+    X = rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.3)
+    return dense_design(X, GRID, threads=threads)
 
 
 def random_point(width: int, support: int, k: int) -> tuple[IntegerPoint, np.ndarray]:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpfit.data.rows import RowBlock
+from dense_rows import dense_design
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder, IntegerPoint, LocalDesign
+from dpfit.design.local import IntegerPoint, LocalDesign
 from dpfit.design.unit_view import UnitView
 
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
@@ -18,11 +18,7 @@ N, D = 40, 12
 
 def random_design(seed: int) -> LocalDesign:
     rng = np.random.default_rng(seed)
-    builder = DesignBuilder(GRID)
-    values = rng.standard_normal(N * D) * (rng.random(N * D) < 0.5)
-    indices = np.tile(np.arange(D, dtype=np.int32), N)
-    builder.add(RowBlock(np.arange(0, N * D + 1, D, dtype=np.int64), indices, values, None))
-    return builder.build(D, grid=GRID, index_base=0, threads=1)
+    return dense_design(rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.5), GRID)
 
 
 def dense_records(design: LocalDesign, columns: np.ndarray, centre: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import pytest
 
 import dpfit.fitting.linear_fit as linear_fit
 import dpfit.privacy.mechanisms.noise as noise
+from dense_rows import dense_block
 from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
 from dpfit.errors import DataError, PrivacyError, UsageError
@@ -37,12 +38,7 @@ def toy_blocks(labels: tuple[object, ...] = (-1.0, 1.0), base: int = 1) -> Itera
     kind = object if isinstance(labels[0], str) else np.float64
     target = np.array([labels[code] for code in codes], kind)
     for part in np.array_split(np.arange(300), 3):
-        yield RowBlock(
-            np.arange(0, 20 * len(part) + 1, 20, dtype=np.int64),
-            np.tile(np.arange(base, 20 + base, dtype=np.int32), len(part)),
-            values[part].ravel(),
-            target[part],
-        )
+        yield dense_block(values[part], target[part], base=base)
 
 
 def loaded(request: FitRequest = REQUEST, **rows: object) -> LinearFit:

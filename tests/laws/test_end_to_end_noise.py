@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from dpfit.data.rows import RowBlock
+from dense_rows import dense_design
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder
 from dpfit.losses.logistic import Logistic
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
@@ -33,18 +32,10 @@ def gradient_release(count: int) -> GaussianRelease:
 def releases(label: float, runs: int, seed: int) -> np.ndarray:
     """Integer releases at theta = 0 of three records, one of them with the given label."""
     rng = np.random.default_rng(7)
-    block = RowBlock(
-        np.arange(0, 3 * D + 1, D, dtype=np.int64),
-        np.tile(np.arange(D, dtype=np.int32), 3),
-        rng.standard_normal(3 * D),
-        None,
-    )
-    builder = DesignBuilder(GRID)
-    builder.add(block)
     release = gradient_release(runs)
     curator = Curator(
         records=PrivateRecords(
-            builder.build(D, grid=GRID, index_base=0, threads=1), np.array([label, 0.0, 1.0])
+            dense_design(rng.standard_normal((3, D)), GRID), np.array([label, 0.0, 1.0])
         ),
         loss=Logistic(),
         grid=GRID,

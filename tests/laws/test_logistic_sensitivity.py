@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
-from dpfit.data.rows import RowBlock
+from dense_rows import dense_design
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder
 from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
@@ -162,17 +161,10 @@ def sums(
     clip: float,
     own_offset: float | None = None,
 ) -> list[int]:
-    block = RowBlock(
-        np.arange(0, D * len(records) + 1, D, dtype=np.int64),
-        np.tile(np.arange(D, dtype=np.int32), len(records)),
-        np.array([row for row, _ in records], np.float64).ravel(),
-        None,
-    )
-    builder = DesignBuilder(grid)
-    builder.add(block)
+    rows = np.array([row for row, _ in records], np.float64).reshape(-1, D)
     door = Door(
         records=PrivateRecords(
-            builder.build(D, grid=grid, index_base=0, threads=1),
+            dense_design(rows, grid),
             np.array([y for _, y in records]),
             None if own_offset is None else np.full(len(records), own_offset),
         ),

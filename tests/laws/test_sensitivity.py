@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpfit.data.rows import RowBlock
+from dense_rows import dense_design
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder
 from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared
 from dpfit.privacy.adjacency import Adjacency
@@ -48,16 +47,7 @@ def gradient_release(grid: Grid) -> GaussianRelease:
 
 def exact_sums(records: list, point: Point, grid: Grid, loss: object) -> list[int]:
     """The integer sums of a gradient, as Python integers."""
-    rows = [row for row, _ in records]
-    block = RowBlock(
-        np.arange(0, D * len(rows) + 1, D, dtype=np.int64),
-        np.tile(np.arange(D, dtype=np.int32), len(rows)),
-        np.array(rows, np.float64).ravel(),
-        None,
-    )
-    builder = DesignBuilder(grid)
-    builder.add(block)
-    design = builder.build(D, grid=grid, index_base=0, threads=1)
+    design = dense_design(np.array([row for row, _ in records], np.float64), grid)
     curator = Curator(
         records=PrivateRecords(design, np.array([y for _, y in records])),
         loss=loss,

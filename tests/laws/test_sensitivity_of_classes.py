@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpfit.data.rows import RowBlock
+from dense_rows import dense_design
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder
 from dpfit.losses.base import Loss
 from dpfit.losses.huber import Huber
 from dpfit.losses.logistic import Logistic
@@ -83,18 +82,14 @@ class Door(Curator):
 
 
 def curator(loss: Loss, release: GaussianRelease, records: list[Record]) -> Door:
-    builder = DesignBuilder(GRID)
-    rows = np.array([record.row for record in records], np.float64).ravel()
-    columns = np.tile(np.arange(D, dtype=np.int32), len(records))
-    starts = np.arange(0, D * len(records) + 1, D, dtype=np.int64)
-    builder.add(RowBlock(starts, columns, rows, None))
+    rows = np.array([record.row for record in records], np.float64).reshape(-1, D)
     target = np.array([record.target for record in records])
     if loss.n_scores > 1:
         target = np.floor(np.abs(target)) % loss.n_scores
     shifted = isinstance(loss, Poisson | Logistic) and not release.refined
     return Door(
         records=PrivateRecords(
-            builder.build(D, grid=GRID, index_base=0, threads=1),
+            dense_design(rows, GRID),
             target,
             np.array([record.offset for record in records]) if shifted else None,
             np.array([record.share for record in records]),

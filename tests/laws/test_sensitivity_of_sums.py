@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpfit.data.rows import RowBlock
+from dense_rows import dense_design
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder
 from dpfit.losses.logistic import Logistic
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.centring import Centring
@@ -51,19 +50,10 @@ def curator(
     grid: Grid = GRID,
     noise: NoNoise | None = None,
 ) -> Curator:
-    rows = [row for row, _ in records]
-    builder = DesignBuilder(replace(grid, entry_clip=1.0))
-    builder.add(
-        RowBlock(
-            np.arange(0, D * len(rows) + 1, D, dtype=np.int64),
-            np.tile(np.arange(D, dtype=np.int32), len(rows)),
-            np.array(rows, np.float64).ravel(),
-            None,
-        )
-    )
+    rows = np.array([row for row, _ in records], np.float64).reshape(-1, D)
     return Curator(
         records=PrivateRecords(
-            builder.build(D, grid=grid, index_base=0, threads=1),
+            dense_design(rows, grid, finer=replace(grid, entry_clip=1.0)),
             np.array([y for _, y in records]),
         ),
         loss=Logistic(),

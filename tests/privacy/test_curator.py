@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dense_rows import dense_design
 from dpfit.data.rows import RowBlock
 from dpfit.design.grid import Grid, RowMap
 from dpfit.design.local import DesignBuilder
@@ -37,17 +38,9 @@ def release(unit: int, scale_bits: int, count: int) -> GaussianRelease:
 
 def curator(noise: Noise, release: Release, loss: Loss | None = None) -> Curator:
     rng = np.random.default_rng(0)
-    block = RowBlock(
-        np.arange(0, N * D + 1, D, dtype=np.int64),
-        np.tile(np.arange(D, dtype=np.int32), N),
-        rng.standard_normal(N * D),
-        None,
-    )
-    builder = DesignBuilder(GRID)
-    builder.add(block)
     return Curator(
         records=PrivateRecords(
-            builder.build(D, grid=GRID, index_base=0, threads=1),
+            dense_design(rng.standard_normal((N, D)), GRID),
             (rng.random(N) < 0.5).astype(np.float64),
         ),
         loss=loss or Logistic(),
