@@ -211,15 +211,15 @@ FAULTS = [
     Fault(
         "selection charged for one direction only",
         "privacy/selection_release.py",
-        "range_of_one = Fraction(2 * self.unit, 1 << self.scale_bits)",
-        "range_of_one = Fraction(self.unit, 1 << self.scale_bits)",
+        "sensitivity.times(Fraction(2 * self.unit, 1 << self.scale_bits))",
+        "sensitivity.times(Fraction(self.unit, 1 << self.scale_bits))",
         "tests/laws/test_sensitivity_of_sums.py",
     ),
     Fault(
         "peeling charged half its sensitivity",
         "privacy/peeling_release.py",
-        "epsilon_of_one = Fraction(2 * self.unit, 1 << self.scale_bits)",
-        "epsilon_of_one = Fraction(self.unit, 1 << self.scale_bits)",
+        "sensitivity.times(Fraction(2 * self.unit, 1 << self.scale_bits))",
+        "sensitivity.times(Fraction(self.unit, 1 << self.scale_bits))",
         "tests/laws/test_sensitivity_of_sums.py",
     ),
     Fault(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+N = TypeVar("N", int, Fraction)
 
 
 class Adjacency(StrEnum):
@@ -40,6 +42,10 @@ class PerAdjacency(Generic[T]):
 
     replace_one: T
     add_remove: T
+
+    def times(self: PerAdjacency[int], factor: N) -> PerAdjacency[N]:
+        """Both numbers, multiplied exactly."""
+        return PerAdjacency(self.replace_one * factor, self.add_remove * factor)
 
     def under(self, adjacency: Adjacency) -> T:
         """Return the number under ``adjacency``."""

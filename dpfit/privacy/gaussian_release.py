@@ -115,13 +115,9 @@ class GaussianRelease:
 
     def event(self) -> GaussianEvent:
         """The charge of all ``count`` releases."""
-        square = self.unit**2
         return GaussianEvent(
             label=self.label,
-            squared_sensitivity=PerAdjacency(
-                replace_one=self.squared_factor.replace_one * square,
-                add_remove=self.squared_factor.add_remove * square,
-            ),
+            squared_sensitivity=self.squared_factor.times(self.unit**2),
             scale=1 << self.scale_bits,
             count=self.count,
         )

@@ -70,17 +70,10 @@ class LaplaceRelease:
 
     def event(self) -> LaplaceEvent:
         """The charge of all ``count`` releases."""
-        square = self.unit**2
         return LaplaceEvent(
             label=self.label,
-            l1_sensitivity=PerAdjacency(
-                replace_one=self.l1_factor.replace_one * self.unit,
-                add_remove=self.l1_factor.add_remove * self.unit,
-            ),
-            squared_sensitivity=PerAdjacency(
-                replace_one=self.squared_factor.replace_one * square,
-                add_remove=self.squared_factor.add_remove * square,
-            ),
+            l1_sensitivity=self.l1_factor.times(self.unit),
+            squared_sensitivity=self.squared_factor.times(self.unit**2),
             scale=1 << self.scale_bits,
             count=self.count,
         )

@@ -61,13 +61,9 @@ class PeelingRelease:
 
     def event(self) -> PureEvent:
         """The charge of all rounds of all selections."""
-        epsilon_of_one = Fraction(2 * self.unit, 1 << self.scale_bits)
         return PureEvent(
             label=self.label,
-            epsilon=PerAdjacency(
-                replace_one=self.sensitivity.replace_one * epsilon_of_one,
-                add_remove=self.sensitivity.add_remove * epsilon_of_one,
-            ),
+            epsilon=self.sensitivity.times(Fraction(2 * self.unit, 1 << self.scale_bits)),
             count=self.chosen * self.count,
         )
 

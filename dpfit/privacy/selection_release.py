@@ -73,13 +73,9 @@ class SelectionRelease:
 
     def event(self) -> BoundedRangeEvent:
         """The charge of all rounds of all selections."""
-        range_of_one = Fraction(2 * self.unit, 1 << self.scale_bits)
         return BoundedRangeEvent(
             label=self.label,
-            eta=PerAdjacency(
-                replace_one=self.sensitivity.replace_one * range_of_one,
-                add_remove=self.sensitivity.add_remove * range_of_one,
-            ),
+            eta=self.sensitivity.times(Fraction(2 * self.unit, 1 << self.scale_bits)),
             count=self.chosen * self.count,
         )
 
