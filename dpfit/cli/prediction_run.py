@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -47,7 +48,8 @@ def predict_file(options: PredictOptions) -> None:
             margins = predictor.margins(block)
             write(_columns(options, model, predictor, margins))
             if metrics is not None:
-                metrics.add(block, margins)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    metrics.add(block, margins)
     if metrics is not None:
         _show(metrics, as_json=options.json)
 
@@ -168,13 +170,17 @@ def _parquet_writer(stream: object) -> Iterator[Writer]:
 
 
 def _show(metrics: Metrics, *, as_json: bool) -> None:
-    """Asked for, so shown however quiet the run is; on stderr, beside the predictions."""
+    """Asked for, so shown however quiet the run is; on stderr, beside the predictions.
+
+    What left the range of numbers on targets such as 1e200 is left out.
+    """
+    finite = {name: value for name, value in metrics.values().items() if math.isfinite(value)}
     if as_json:
-        named = {name.replace(" ", "_"): value for name, value in metrics.values().items()}
+        named = {name.replace(" ", "_"): value for name, value in finite.items()}
         values = {"schema_version": 1, "private": False, **named}
         sys.stderr.write(json.dumps({"evaluation": values}) + "\n")
         return
-    text = ", ".join(f"{name} {value:.6g}" for name, value in metrics.values().items())
+    text = ", ".join(f"{name} {value:.6g}" for name, value in finite.items())
     sys.stderr.write(f"dpfit: evaluation (from the file's labels, not private): {text}\n")
 
 

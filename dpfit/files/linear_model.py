@@ -204,9 +204,15 @@ def _model(document: object) -> LinearModel:
     kind, norm, entry_clip = _row_map(root["row_map"])
     intercept = _scores(root["intercept"], "intercept", n_scores)
     offset = _scores(root["offset"], "offset", n_scores)
+    centring = _centring(root["centring"], len(indices))
     # A mapped row has entries within the norm, so this bounds every score and every partial sum.
     with np.errstate(over="ignore"):
-        largest = norm * np.abs(values).sum(axis=0) + np.abs(intercept) + np.abs(offset)
+        reach, shortest = norm, 1.0
+        if centring is not None:
+            centre, constant = centring
+            reach, shortest = norm + np.abs(centre).sum() + 1.0, min(constant, 1.0)
+        largest = reach * np.abs(values).sum(axis=0) + np.abs(intercept) + np.abs(offset)
+        largest = largest / shortest
     if not np.all(np.isfinite(largest)):
         raise ValueError("its coefficients are too large to compute with")
     return LinearModel(
@@ -227,7 +233,7 @@ def _model(document: object) -> LinearModel:
         entry_clip=entry_clip,
         intercept=intercept,
         offset=offset,
-        centring=_centring(root["centring"], len(indices)),
+        centring=centring,
         indices=indices,
         values=values,
     )

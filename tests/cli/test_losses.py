@@ -207,6 +207,15 @@ def test_offsets_of_any_size_are_predicted(dpfit: Any) -> None:
     assert "NaN" not in outcome.out + outcome.err
 
 
+def test_an_evaluation_leaves_out_what_is_no_number(dpfit: Any) -> None:
+    """The square of 1e200 is none, and JSON knows no infinity."""
+    told(dpfit, "fit", *BUDGET, *OF_COUNTS[:2], "--loss", "huber", "counts.csv")
+    Path("wild.csv").write_text("a,b,hours,n,w\n0.5,0.5,1,1e200,1\n", encoding="utf-8")
+    outcome = told(dpfit, "predict", "counts.model.json", "wild.csv", "--evaluate", "--json")
+    found = json.loads(outcome.err, parse_constant=pytest.fail)["evaluation"]
+    assert found.keys() == {"schema_version", "private", "rows", "MAE"}
+
+
 def test_a_negative_count_is_refused(dpfit: Any) -> None:
     """By a fit that would read its range off the data, and by an evaluation."""
     text = Path("counts.csv").read_text(encoding="utf-8")

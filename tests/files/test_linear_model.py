@@ -212,3 +212,15 @@ def test_contradictions_are_refused(loss: str, change: dict[str, Any], data: st.
     features = {**document["features"], **change.get("features", {})}
     with pytest.raises(DataError):
         read(json.dumps({**document, **change, "features": features}).encode())
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_a_centring_that_overflows_is_refused(data: st.DataObject) -> None:
+    """Its constant divides every score: one of 1e-300 needs scores below 1e8."""
+    model = data.draw(models().filter(lambda model: model.centring is not None))
+    document = json.loads(model.to_bytes())
+    document["centring"]["constant"] = 1e-300
+    document["intercept"] = (1e10 + 0.0 * np.asarray(model.intercept)).tolist()
+    with pytest.raises(DataError, match="too large"):
+        read(json.dumps(document).encode())
