@@ -49,7 +49,8 @@ def largest_entries(coefficients: Floats, sparsity: int, *, joint: bool) -> NDAr
     if coefficients.ndim == 1:
         keep[largest_magnitude(coefficients, sparsity)] = True
     elif joint:
-        keep[largest_magnitude(np.linalg.norm(coefficients, axis=1), sparsity)] = True
+        largest = float(np.max(np.abs(coefficients), initial=0.0)) or 1.0  # squares stay finite
+        keep[largest_magnitude(np.linalg.norm(coefficients / largest, axis=1), sparsity)] = True
     else:
         for column, kept in zip(coefficients.T, keep.T, strict=True):
             kept[largest_magnitude(column, sparsity)] = True

@@ -72,7 +72,8 @@ class _ValueMetrics:
         self._rows = 0
         self._absolute = 0.0
         self._squared = 0.0
-        self._moments = np.zeros(2)
+        self._sum = 0.0
+        self._sum_of_squares = 0.0
 
     def add(self, block: RowBlock, margins: Floats) -> None:
         y = _numbers(block, self._source)
@@ -81,11 +82,12 @@ class _ValueMetrics:
         self._absolute += float(np.abs(gap).sum())
         self._squared += float((gap * gap).sum())
         centred = y - self._middle
-        self._moments += (float(centred.sum()), float((centred * centred).sum()))
+        self._sum += float(centred.sum())
+        self._sum_of_squares += float((centred * centred).sum())
 
     def values(self) -> dict[str, float]:
-        mean = self._moments[0] / self._rows
-        spread = self._moments[1] / self._rows - mean * mean
+        mean = self._sum / self._rows
+        spread = self._sum_of_squares / self._rows - mean * mean
         mse = self._squared / self._rows
         values = {"rows": self._rows, "RMSE": math.sqrt(mse), "MAE": self._absolute / self._rows}
         return values | ({"R2": 1.0 - mse / spread} if spread > 0.0 else {})
