@@ -24,6 +24,7 @@ CONSTANT: Final = 0.1  # of the row norm: the free intercept column
 _LONGEST_ETA: Final = 16.0  # over the curvature; heavy ball on unit rows is stable below 18
 _LONGEST_E: Final = 1000.0  # for classes; longer steps diverge on dense centred data (measured)
 _NOISELESS_E: Final = 100.0  # for classes without noise, where N sets no length
+_E_ON_FEW_COLUMNS: Final = 100.0  # on up to as many, whose rows point in few directions
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,13 @@ class HeavyBall:
     score_noise: float
     curvature: float
 
-    def step_size(self, planned: PlannedRelease) -> float:
-        """eta of a release that has its part of the whole budget."""
+    def step_size(self, planned: PlannedRelease, n_columns: int) -> float:
+        """eta of a release that has its part of the whole budget, on so many columns."""
         rows_times_mu = self.scale.rows_times_mu * math.sqrt(planned.budget_part)
         length = self.score_noise * rows_times_mu / (2 * planned.count)
         longest = longest_step(self.scale, self.residual_clip, self.curvature)
+        if self.scale.classifies:
+            longest = min(longest, max(_E_ON_FEW_COLUMNS, n_columns))
         return min(length, longest) / self.residual_clip
 
     def descend(
@@ -78,7 +81,7 @@ class HeavyBall:
         kept : bool array, as the coefficients, optional
             The others stay zero.
         """
-        step = self.step_size(planned)
+        step = self.step_size(planned, len(start.coefficients))
         theta, intercept = start.coefficients, start.intercept
         velocity, drift = np.zeros_like(theta), np.zeros_like(intercept)
         for done in range(planned.count):
