@@ -17,12 +17,9 @@ class Loss(Protocol):
     ----------
     name : str
         As on the command line.
-    link : str
-        What the margin is of the mean: ``logit``, ``identity``, ``log`` or ``softmax``.
     """
 
     name: str
-    link: str
 
     @property
     def n_scores(self) -> int:

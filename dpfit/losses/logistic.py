@@ -12,7 +12,6 @@ class Logistic:
     """Negative log-likelihood of a Bernoulli target; ``|l'| <= 1``."""
 
     name = "logistic"
-    link = "logit"
     n_scores = 1
 
     def mean(self, margins: Floats) -> Floats:

@@ -23,7 +23,6 @@ class Multinomial:
     n_scores: int
 
     name = "multinomial"
-    link = "softmax"
 
     def mean(self, margins: Floats) -> Floats:
         """Softmax: the probability of each class, shape (n, k).

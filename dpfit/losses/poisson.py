@@ -14,7 +14,6 @@ class Poisson:
     """
 
     name = "poisson"
-    link = "log"
     n_scores = 1
 
     def mean(self, margins: Floats) -> Floats:

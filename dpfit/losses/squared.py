@@ -13,7 +13,6 @@ class Squared:
     """
 
     name = "squared"
-    link = "identity"
     n_scores = 1
 
     def mean(self, margins: Floats) -> Floats:
