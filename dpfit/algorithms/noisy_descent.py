@@ -83,7 +83,7 @@ def noisy_descent(
 ) -> Point:
     """``theta_t = project(theta_{t-1} - eta (gradient + noise))`` from ``theta_0 = 0``.
 
-    With the Poisson loss all scores begin at the released mean rate, which costs a small part.
+    Scores begin at zero too, or at the logarithm of the released mean rate if the settings say so.
 
     Parameters
     ----------

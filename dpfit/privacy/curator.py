@@ -1,8 +1,8 @@
 """The only door between private records and an algorithm.
 
-The Curator owns the design, the targets and the noise. What it hands out was charged before, has
-exact noise on every coordinate, and is all that an algorithm ever sees: whatever the algorithm does
-with it is post-processing.
+The Curator owns the design and the targets. What it hands out was charged before, went through
+:mod:`.charged_releases`, which noises every sum and every score, and is all that an algorithm ever
+sees: whatever the algorithm does with it is post-processing.
 """
 
 from __future__ import annotations
@@ -146,8 +146,9 @@ class Curator:
     ) -> Point:
         """The noisy mean gradient at a public point, one of the charged releases.
 
-        Each record's part is ``clip(l'(m, y), tau) (x, b)``, on the integer grid; noise is on every
-        coordinate. Integer wrap-around is addition modulo 2^64 and so post-processing.
+        Each record's part is ``w clip(l'(m, y), tau) z`` on the integer grid, with w its weight
+        over the largest and z its row ``(x, b)``, or the centred one of length one. Noise is on
+        every coordinate. Integer wrap-around is addition modulo 2^64 and so post-processing.
 
         Parameters
         ----------
@@ -156,14 +157,15 @@ class Curator:
         point : Point
             Where to take the gradient.
         clip : float
-            tau: residuals are clipped to [-tau, tau]. The charge does not depend on it.
+            tau: residuals are clipped to [-tau, tau], of k classes to the l2 norm tau. The charge
+            does not depend on it.
         columns : int64 array, optional
             Public columns to release alone, beside the intercept's.
 
         Raises
         ------
         RuntimeError
-            More was asked than was charged: a fault in the algorithm.
+            More, or on more columns, was asked than was charged: a fault in the algorithm.
         """
         release = self._charged.take_sum(label, self._gradient_quantity(columns))
         clip, unit = self._clip_and_unit(release, point, clip)
