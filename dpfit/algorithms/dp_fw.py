@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpfit.algorithms.base import Setting
-from dpfit.algorithms.default_rule import PublicScale
+from dpfit.algorithms.default_rule import WIDE, PublicScale
 from dpfit.algorithms.mean_rate import MEAN_RATE, log_mean_rate
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Curator
@@ -84,7 +84,10 @@ class DpFw:
 
 
 def default_rule(scale: PublicScale) -> DpFw:
-    """T grows with the signal; C = 100 over the row norm, which unit rows need for large scores.
+    """T grows with the signal; C is what scores of unit rows need, over the row norm.
+
+    100 for classes, 5 for values and 10 for rates; of these a fifth on wide data, where the noise
+    of choosing among many columns leaves no more.
 
     Parameters
     ----------
@@ -95,5 +98,7 @@ def default_rule(scale: PublicScale) -> DpFw:
     if scale.classifies:
         radius, tau = 100.0, 0.25
     else:
-        radius, tau = 10.0 if scale.counts else 1.0, scale.value_clip
+        radius, tau = 10.0 if scale.counts else 5.0, scale.value_clip
+        if scale.n_features > WIDE:
+            radius /= 5.0
     return DpFw(steps, radius / scale.row_norm, tau, from_mean_rate=scale.counts)

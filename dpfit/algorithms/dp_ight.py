@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.algorithms.default_rule import PublicScale
+from dpfit.algorithms.default_rule import WIDE, PublicScale
 from dpfit.algorithms.hard_threshold import hard_threshold, support_of
 from dpfit.algorithms.noisy_descent import DescentSettings, noisy_descent
 from dpfit.algorithms.outcome import Outcome
@@ -25,7 +25,6 @@ from dpfit.privacy.point import Point
 Integers: TypeAlias = NDArray[np.int64]
 
 _CONTRACTION: Final = 1.8  # eta for the squared loss
-_WIDE: Final = 10_000  # columns; census (123) and app-use data (5,378) diverge by the wide rule
 _NOISE_SHARE: Final = 0.07  # of the target's range, on a prediction
 
 
@@ -152,4 +151,4 @@ def _noiseless(scale: PublicScale, sparsity: int) -> tuple[float, int, float]:
 
 def _few_columns(scale: PublicScale, sparsity: int) -> bool:
     """Whether columns may be shared by many rows, as one-hot ones are: long steps diverge there."""
-    return scale.n_features <= max(4 * sparsity, _WIDE)
+    return scale.n_features <= max(4 * sparsity, WIDE)

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from dpfit.algorithms.default_rule import PublicScale
+from dpfit.algorithms.default_rule import WIDE, PublicScale
 from dpfit.algorithms.noisy_descent import DescentSettings, stepped
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Curator
@@ -89,7 +89,7 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIht:
         s.
     """
     signal = scale.rows_times_mu
-    few_columns = scale.n_features <= 10_000
+    few_columns = scale.n_features <= WIDE
     steps = 30 if few_columns else int(np.clip(np.rint(signal / 1500), 2, 6))
     tau = 0.25
     length = min(signal / (2 * steps), 30.0 if few_columns else 100.0)

@@ -31,14 +31,14 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
         typer.Option(
             "--algo",
             metavar="NAME",
-            help="dp-screen, dp-ight, dp-gd, dp-iht, dp-fw, two-stage, or auto.",
+            help="auto, dp-screen, dp-gd, dp-ight, dp-iht, dp-fw, two-stage; gd, ight, iht, fw.",
         ),
     ] = "auto"
     sparsity: Annotated[
         int | None, typer.Option("--sparsity", metavar="S", help="Coefficients to keep.")
     ] = None
     dense: Annotated[
-        bool, typer.Option("--dense", help="Keep all coefficients: dp-screen, dp-gd, auto.")
+        bool, typer.Option("--dense", help="No threshold at the end: dp-screen, dp-gd, auto.")
     ] = False
     loss: Annotated[
         str | None,
@@ -53,7 +53,7 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
         typer.Option(
             "--sparsity-mode",
             metavar="MODE",
-            help="S columns per-class [default], or joint: the same for all classes.",
+            help="S coefficients per-class [default], or joint: the same columns for all.",
         ),
     ] = None
     huber_threshold: Annotated[
@@ -80,7 +80,7 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     selection: Annotated[
         str | None,
         typer.Option(
-            "--selection", metavar="NAME", help="Choice of columns in dp-iht: one-shot or peeling."
+            "--selection", metavar="NAME", help="In dp-iht: one-shot [default] or peeling."
         ),
     ] = None
     projection_radius: Annotated[
@@ -90,14 +90,12 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
     threshold: Annotated[
         str | None,
         typer.Option(
-            "--threshold", metavar="WHEN", help="dp-ight: each step, decreasing, or final."
+            "--threshold", metavar="WHEN", help="In dp-ight: each [default], decreasing or final."
         ),
     ] = None
     entry_clip: Annotated[
         float | None,
-        typer.Option(
-            "--entry-clip", metavar="A", help="Bound on an entry over K; dp-iht, dp-fw: 0.2."
-        ),
+        typer.Option("--entry-clip", metavar="A", help="Largest entry of a row, as a share of K."),
     ] = None
     row_norm: Annotated[
         float | None,
@@ -184,7 +182,7 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
         typer.Option(
             "--calibration",
             metavar="NAME",
-            help="Noise: exact, or as printed: paper, paper-corollary.",
+            help="Noise: exact [default], or as printed: paper, paper-corollary.",
         ),
     ] = "exact"
     dry_run: Annotated[
@@ -212,7 +210,7 @@ def fit(options: FitOptions) -> None:
     if options.json and options.output == "-" and not options.dry_run:
         raise UsageError("--json and -o - both want standard output")
     inputs = FitInputs.from_options(options)
-    inputs.check_before_reading()
+    inputs.check_before_reading(writes=not options.dry_run)
     _warn_of_no_privacy(inputs, streams, dry_run=options.dry_run)
     if options.algo == "auto":
         streams.step(f"--algo auto: {inputs.request.algorithm}")

@@ -99,8 +99,13 @@ class FitInputs:
             other_files=tuple(filter(None, (options.schema, options.config))),
         )
 
-    def check_before_reading(self) -> None:
+    def check_before_reading(self, *, writes: bool) -> None:
         """Refuse now what would be refused after hours of reading; spends nothing.
+
+        Parameters
+        ----------
+        writes : bool
+            Whether the run will write a model and a charge; a dry run does not.
 
         Raises
         ------
@@ -112,10 +117,11 @@ class FitInputs:
         lock = lock_name(self.ledger.path)
         for path in (self.ledger.path, lock):
             check_apart(path, reads)
-        if self.model_path != "-":
+        if writes and self.model_path != "-":
             reads += [self.ledger.path, lock]
             check_target(self.model_path, force=self.force, reads=reads, replaces_models_only=True)
-        check_writable(self.ledger.path, overwrite=True)
+        if writes:
+            check_writable(self.ledger.path, overwrite=True)
         self._check_strict()
         self.ledger.check(charge_ahead(self.request))
 

@@ -81,10 +81,8 @@ _AS_PRINTED: Final[dict[str, dict[str, Setting]]] = {
 
 
 def finest_grid(request: FitRequest) -> Grid:
-    """The record map before the number of records may coarsen it."""
-    return Grid(
-        request.row_norm, request.row_map, FINEST_BITS, request.intercept, request.entry_bound
-    )
+    """The record map before the shape is known, which may coarsen it and bound entries."""
+    return Grid(request.row_norm, request.row_map, FINEST_BITS, request.intercept)
 
 
 def plan_fit(
@@ -109,7 +107,8 @@ def plan_fit(
         The budget is too small for the number of iterations.
     """
     row_bits, residual_bits = grid_bits(facts.integer("rows"))
-    grid = replace(finest_grid(request), bits=row_bits)
+    entry_clip = request.entry_bound(facts.integer("features"))
+    grid = replace(finest_grid(request), bits=row_bits, entry_clip=entry_clip)
     algorithm = _algorithm(request, facts, loss, target_span)
     # The refined step would undercut a printed noise, which is for gradients 2 G apart.
     refining = None if request.printed else loss

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Final
 
+from dpfit.algorithms.default_rule import WIDE
 from dpfit.design.grid import RowMap
 from dpfit.errors import UsageError
 from dpfit.files.linear_model import WITH_OFFSET
@@ -67,7 +68,8 @@ CALIBRATIONS: Final = (EXACT, "paper", "paper-corollary")
 _DEFAULT_HUBER: Final = 0.1  # of the target's range
 _HUBER_SHARES: Final = (1e-9, 1e9)
 
-_DEFAULT_ENTRY: Final = 0.2  # best of 0.05 to 0.4 on text with unit rows
+_TEXT_ENTRY: Final = 0.2
+_TABLE_ENTRY: Final = 0.5
 _LARGEST_COUNT: Final = 1 << 40  # of rows or features: more would leave no number grid
 _MOST_ITERATIONS: Final = 1_000_000
 _USABLE: Final = (1e-100, 1e100)  # beyond, products of the public units leave the float range
@@ -163,7 +165,8 @@ class FitRequest:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        _one_of("--algo", self.algorithm, (*ALGORITHMS, *ORIGINALS))
+        if self.algorithm not in (*ALGORITHMS, *ORIGINALS):
+            _one_of("--algo", self.algorithm, (AUTO, *ALGORITHMS, *ORIGINALS))
         if self.algorithm in ORIGINALS and not self.without_noise:
             raise UsageError(f"--algo {self.algorithm} is the original without noise")
         if self.budget is None and not self.without_noise:
@@ -205,7 +208,10 @@ class FitRequest:
         for name in self.asked_settings():
             if name in traits.settings:
                 continue
-            raise UsageError(f"--{name.replace('_', '-')} is no setting of --algo {self.algorithm}")
+            raise UsageError(
+                f"--{name.replace('_', '-')} is no setting of --algo {self.algorithm}",
+                hint=f"it is one of --algo {' or '.join(_with_setting(name))}",
+            )
         if self.sparsity is not None:
             if traits.sparsity is None:
                 raise UsageError(f"--sparsity is no setting of --algo {self.algorithm}")
@@ -249,11 +255,16 @@ class FitRequest:
             The algorithm, the printed noise, the offsets or the sparsity mode are for others.
         """
         if self.exposed and loss not in WITH_OFFSET:
-            raise UsageError(f"--loss {loss} has no offset or exposure")
-        if loss == "multinomial" and self.traits.selects:
-            able = ", ".join(name for name, traits in ALGORITHMS.items() if not traits.selects)
             raise UsageError(
-                f"--algo {self.algorithm} fits two classes only", hint=f"choose one of {able}"
+                f"--loss {loss} has no offset or exposure", hint="for counts give --loss poisson"
+            )
+        if loss == "multinomial" and self.traits.selects:
+            able = [name for name, traits in ALGORITHMS.items() if not traits.selects]
+            if self.algorithm in ORIGINALS:
+                able = [name for name, private in ORIGINALS.items() if private in able]
+            raise UsageError(
+                f"--algo {self.algorithm} fits two classes only",
+                hint=f"choose one of {', '.join(able)}",
             )
         if loss != "multinomial" and self.joint_rows is not None:
             raise UsageError("--sparsity-mode belongs to --loss multinomial")
@@ -324,12 +335,17 @@ class FitRequest:
             raise UsageError("--huber-threshold is out of proportion to the target's range")
         return share
 
-    @property
-    def entry_bound(self) -> float:
-        """The entry clip as wished, or 0.2 where selection noise pays for the largest entry."""
+    def entry_bound(self, n_features: int) -> float:
+        """The entry clip as wished, or less than 1 where noise grows with the largest entry.
+
+        0.2 is best of 0.05 to 0.4 on text with unit rows; tables, whose rows have fewer and larger
+        entries, do better with 0.5.
+        """
         if self.entry_clip is not None:
             return self.entry_clip
-        return _DEFAULT_ENTRY if self.traits.by_entry else 1.0
+        if not self.traits.by_entry:
+            return 1.0
+        return _TEXT_ENTRY if n_features > WIDE else _TABLE_ENTRY
 
     @property
     def private(self) -> bool:
@@ -345,6 +361,10 @@ def chosen_algorithm(name: str, *, intercept: bool) -> str:
     if name != AUTO:
         return name
     return "dp-screen" if intercept else "dp-gd"
+
+
+def _with_setting(name: str) -> list[str]:
+    return [algorithm for algorithm, traits in ALGORITHMS.items() if name in traits.settings]
 
 
 def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
