@@ -174,11 +174,13 @@ def _show(metrics: Metrics, *, as_json: bool) -> None:
 
     What left the range of numbers on targets such as 1e200 is left out.
     """
-    finite = {name: value for name, value in metrics.values().items() if math.isfinite(value)}
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = metrics.values()
+    finite = {name: value for name, value in values.items() if math.isfinite(value)}
     if as_json:
         named = {name.replace(" ", "_"): value for name, value in finite.items()}
-        values = {"schema_version": 1, "private": False, **named}
-        sys.stderr.write(json.dumps({"evaluation": values}) + "\n")
+        evaluation = {"schema_version": 1, "private": False, **named}
+        sys.stderr.write(json.dumps({"evaluation": evaluation}) + "\n")
         return
     text = ", ".join(f"{name} {value:.6g}" for name, value in finite.items())
     sys.stderr.write(f"dpfit: evaluation (from the file's labels, not private): {text}\n")
