@@ -8,16 +8,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dense_rows import dense_design
+from dense_rows import dense_block, dense_design
 from dpfit.algorithms.dp_screen import default_rule
 from dpfit.design.grid import Grid, RowMap
+from dpfit.fitting.linear_fit import LinearFit
+from dpfit.fitting.request import FitRequest
 from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared
 from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.calibration import Budget
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import plan_release
 from dpfit.privacy.mechanisms.noise import NoNoise
-from dpfit.privacy.records import PrivateRecords
+from dpfit.privacy.records import DeclaredFacts, Layout, PrivateRecords
 from text_scale import text_scale
 
 
@@ -86,3 +89,34 @@ def test_the_dense_model_keeps_every_screened_column(loss: str) -> None:
     outcome, _ = fitted(loss, None)
     assert len(outcome.columns) == 30
     assert outcome.centring is not None
+
+
+def one_hot_table() -> tuple[np.ndarray, np.ndarray]:
+    """Ten columns of four levels each, some of them telling of the class."""
+    rng = np.random.default_rng(3)
+    levels = rng.integers(0, 4, (20_000, 10)) * (rng.random((20_000, 10)) < 0.7)
+    X = np.eye(4)[levels].reshape(20_000, 40)
+    score = X @ rng.standard_normal(40) - 1.0
+    return X, (rng.random(20_000) < 1 / (1 + np.exp(-score))).astype(float)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 16.0, 64.0])
+def test_steps_that_a_large_budget_allows_do_not_diverge_on_few_columns(epsilon: float) -> None:
+    """A model of five columns of a one-hot table is never worse than a coin."""
+    X, y = one_hot_table()
+    request = FitRequest(
+        sparsity=5,
+        budget=Budget.from_request(epsilon, 1e-6, None, None),
+        without_noise=True,
+        dataset="toy",
+        algorithm="dp-screen",
+        declared=DeclaredFacts(n_features=40, index_base=0),
+    )
+    fit = LinearFit(request, [dense_block(X, y)], layout=Layout, source="toy")
+    outcome = fit.run(lambda charge: None, lambda done: None)
+    assert outcome.centring is not None
+    z = X[:, outcome.columns] / np.sqrt(10.0) - outcome.centring.centre
+    lengths = np.sqrt((z**2).sum(axis=1) + outcome.centring.constant**2)
+    along = z @ outcome.values + outcome.intercept * outcome.centring.constant
+    margins = outcome.offset + along / lengths
+    assert np.mean(np.logaddexp(0.0, margins) - y * margins) < np.log(2.0)
