@@ -49,12 +49,18 @@ def largest_entries(coefficients: Floats, sparsity: int, *, joint: bool) -> NDAr
     if coefficients.ndim == 1:
         keep[largest_magnitude(coefficients, sparsity)] = True
     elif joint:
-        largest = float(np.max(np.abs(coefficients), initial=0.0)) or 1.0  # squares stay finite
-        keep[largest_magnitude(np.linalg.norm(coefficients / largest, axis=1), sparsity)] = True
+        keep[largest_magnitude(_row_lengths(coefficients), sparsity)] = True
     else:
         for column, kept in zip(coefficients.T, keep.T, strict=True):
             kept[largest_magnitude(column, sparsity)] = True
     return keep
+
+
+def _row_lengths(rows: Floats) -> Floats:
+    """l2 norms, by way of each row's largest entry, whose square may leave the floats."""
+    largest = np.max(np.abs(rows), axis=1)
+    relative = rows / np.where(largest == 0.0, 1.0, largest)[:, None]
+    return np.asarray(largest * np.linalg.norm(relative, axis=1))
 
 
 def support_of(coefficients: Floats | NDArray[np.bool_]) -> Integers:

@@ -139,6 +139,8 @@ def charge_ahead(request: FitRequest) -> list[Event]:
         return [_release(whole, grid, squared_mu, FINEST_BITS, request.adjacency).event()]
     if request.iterations is None and request.algorithm != "dp-ight":
         return []
+    # With few columns entries may be long, and the printed noise of dp-iht costs least.
+    grid = replace(grid, entry_clip=request.entry_bound(request.declared.n_features or 1))
     smallest = _scale(request, rows=1, features=1, loss="logistic")
     rule = _RULES[request.algorithm](request, smallest, request.sparsity)
     algorithm: Algorithm = replace(rule, **_asked(request))

@@ -214,7 +214,7 @@ KEPT = ["--sparsity", "2"]
     [
         (["--normalize-rows", *KEPT], {}),
         (["--clip-rows", "--row-norm", "2", *KEPT], {"norm": 2.0}),
-        (["--algo", "dp-iht", *KEPT], {"entry_clip": 0.2}),
+        (["--algo", "dp-iht", *KEPT], {"entry_clip": 0.5}),
         (["--algo", "dp-fw", "--entry-clip", "0.5", "--row-norm", "3"], {"entry_clip": 0.5}),
         (["--algo", "dp-screen", *KEPT], {"centring": True}),
         (["--algo", "dp-screen", "--row-norm", "0.5"], {"centring": True, "norm": 0.5}),
