@@ -10,6 +10,7 @@ from typing import Final
 from dpfit.losses.names import OF_CLASSES
 from dpfit.privacy.adjacency import Adjacency
 
+_CONTRACTION: Final = 1.8
 WIDE: Final = 10_000
 """More columns are text-like: none is shared by many rows, as those of tables are.
 
@@ -62,6 +63,28 @@ class PublicScale:
         Counts: a clip below one count would scale the rates of rare events down.
         """
         return max(self.count_unit, 0.1) if self.counts else 0.2
+
+    def longest_contraction(self, tau: float) -> float:
+        """The largest ``E = eta tau`` whose plain step is a contraction for a value's loss.
+
+        eta is below 2 over the curvature, which is at most 1.01 on unit rows (with the intercept).
+        """
+        return _CONTRACTION * tau / self.curvature(tau)
+
+    def value_steps(self, noise: float, least: int, most: int) -> tuple[int, float]:
+        """T and E of plain steps for a value: the noise on a score is N where T allows it.
+
+        Parameters
+        ----------
+        noise : float
+            N, of the target's range or on the logarithm of a rate: ``N = 2 E T / (n mu)``.
+        least, most : int
+            Bounds of T.
+        """
+        longest = self.longest_contraction(self.value_clip)
+        wanted = noise * self.rows_times_mu / (2 * longest)
+        steps = most if math.isinf(wanted) else min(max(math.ceil(wanted), least), most)
+        return steps, min(noise * self.rows_times_mu / (2 * steps), longest)
 
     def curvature(self, tau: float) -> float:
         """Bound on the curvature of a value's loss on unit rows, where no residual is clipped.

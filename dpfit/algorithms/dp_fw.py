@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import WIDE, PublicScale
-from dpfit.algorithms.mean_rate import MEAN_RATE, log_mean_rate
+from dpfit.algorithms.mean_rate import before_descent, log_mean_rate
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
@@ -59,8 +58,7 @@ class DpFw:
 
     def planned(self) -> list[PlannedRelease]:
         """All of the budget chooses vertices, but for what the start takes."""
-        start = [MEAN_RATE] if self.from_mean_rate else []
-        left = 1 - sum((one.budget_part for one in start), Fraction(0))
+        start, left = before_descent(self.from_mean_rate)
         times = self.iterations
         vertex = PlannedRelease("vertex", Quantity.SELECTION, times, left, 1, self.laplace)
         return [*start, vertex]

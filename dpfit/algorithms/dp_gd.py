@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -19,8 +18,6 @@ from dpfit.algorithms.hard_threshold import hard_threshold, support_of
 from dpfit.algorithms.noisy_descent import DescentSettings, noisy_descent
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Curator
-
-_CONTRACTION: Final = 1.8  # eta times the curvature on unit rows, which is at most 1.01 (squared)
 
 
 @dataclass(frozen=True)
@@ -62,10 +59,8 @@ def default_rule(scale: PublicScale, sparsity: int | None) -> DpGd:
     """
     signal = scale.rows_times_mu
     if not scale.classifies:
-        tau, noise = scale.value_clip, 0.1 if scale.counts else 0.04
-        longest = tau * _CONTRACTION / scale.curvature(tau)
-        steps = int(np.clip(np.ceil(noise * signal / (2 * longest)), 20, 400))
-        length = min(noise * signal / (2 * steps), longest)
+        tau = scale.value_clip
+        steps, length = scale.value_steps(0.1 if scale.counts else 0.04, 20, 400)
     else:
         tau = 0.25
         steps = int(np.clip(np.ceil(signal / 60), 20, 200))

@@ -24,7 +24,6 @@ from dpfit.privacy.point import Point
 
 Integers: TypeAlias = NDArray[np.int64]
 
-_CONTRACTION: Final = 1.8  # eta for the squared loss
 _NOISE_SHARE: Final = 0.07  # of the target's range, on a prediction
 
 
@@ -124,10 +123,8 @@ def default_rule(scale: PublicScale, sparsity: int, threshold: str = "each") -> 
     if scale.squared_mu is None:
         tau, steps, length = _noiseless(scale, sparsity)
     elif not scale.classifies:
-        tau, noise = scale.value_clip, 0.1 if scale.counts else _NOISE_SHARE
-        longest = tau * _CONTRACTION / scale.curvature(tau)
-        steps = int(np.clip(np.ceil(noise * signal / (2 * longest)), 10, 300))
-        length = min(noise * signal / (2 * steps), longest)
+        tau = scale.value_clip
+        steps, length = scale.value_steps(0.1 if scale.counts else _NOISE_SHARE, 10, 300)
     elif _few_columns(scale, sparsity):
         tau, steps, length = 0.25, 30, 30.0
     elif threshold != "each":
@@ -145,7 +142,7 @@ def default_rule(scale: PublicScale, sparsity: int, threshold: str = "each") -> 
 def _noiseless(scale: PublicScale, sparsity: int) -> tuple[float, int, float]:
     if not scale.classifies:
         tau = scale.value_clip
-        return tau, 300, tau * _CONTRACTION / scale.curvature(tau)
+        return tau, 300, scale.longest_contraction(tau)
     return 0.25, 200, 30.0 if _few_columns(scale, sparsity) else 100.0
 
 

@@ -95,6 +95,6 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIht:
     length = min(signal / (2 * steps), 30.0 if few_columns else 100.0)
     if not scale.classifies:
         tau = scale.value_clip
-        length = 1.8 * tau / scale.curvature(tau)
+        length = scale.longest_contraction(tau)
     step_size = length / tau / scale.row_norm**2
     return DpIht(sparsity, steps, step_size, tau, from_mean_rate=scale.counts)

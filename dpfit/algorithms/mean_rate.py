@@ -10,10 +10,14 @@ from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.quantity import Quantity
 
-MEAN_RATE: Final = PlannedRelease(
-    "mean rate", Quantity.TARGET_AND_EXPOSURE_SUMS, 1, Fraction(1, 50)
-)
+_PART: Final = Fraction(1, 50)
+MEAN_RATE: Final = PlannedRelease("mean rate", Quantity.TARGET_AND_EXPOSURE_SUMS, 1, _PART)
 _LEAST: Final = 1e-9  # of the top of the range of counts
+
+
+def before_descent(counts: bool) -> tuple[list[PlannedRelease], Fraction]:
+    """What an algorithm asks before its steps, and the part of the budget that is left."""
+    return ([MEAN_RATE], 1 - _PART) if counts else ([], Fraction(1))
 
 
 def released_means(curator: Curator) -> tuple[float, float]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from fractions import Fraction
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.algorithms.base import Setting
-from dpfit.algorithms.mean_rate import MEAN_RATE, log_mean_rate
+from dpfit.algorithms.mean_rate import before_descent, log_mean_rate
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.point import Point
@@ -59,12 +58,12 @@ class DescentSettings:
 
     def planned(self) -> list[PlannedRelease]:
         """All of the budget goes to the gradients, but for what the start takes."""
-        start = [MEAN_RATE] if self.from_mean_rate else []
+        start, left = before_descent(self.from_mean_rate)
         gradient = PlannedRelease(
             "gradient",
             Quantity.GRADIENT,
             self.iterations,
-            1 - sum((one.budget_part for one in start), Fraction(0)),
+            left,
             residual_clip=self.residual_clip,
         )
         return [*start, gradient]

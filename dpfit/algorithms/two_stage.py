@@ -25,7 +25,7 @@ from dpfit.algorithms.heavy_ball import (
     count_of_steps,
     longest_step,
 )
-from dpfit.algorithms.mean_rate import MEAN_RATE, log_mean_rate
+from dpfit.algorithms.mean_rate import before_descent, log_mean_rate
 from dpfit.algorithms.outcome import Outcome
 from dpfit.algorithms.tuning import COUNT_NOISE, VALUE_NOISE
 from dpfit.privacy.centring import Centring
@@ -79,8 +79,8 @@ class TwoStage:
 
     def planned(self) -> list[PlannedRelease]:
         """One selection by votes, the mean rate of counts, and the descent."""
-        start = [MEAN_RATE] if self.scale.counts else []
-        descent = 1 - _VOTE_PART - sum((one.budget_part for one in start), Fraction(0))
+        start, left = before_descent(self.scale.counts)
+        descent = left - _VOTE_PART
         return [
             PlannedRelease("votes", Quantity.VOTES, 1, _VOTE_PART, self.sparsity),
             *start,
