@@ -17,6 +17,7 @@ from dpfit.cli.metrics import Metrics, metrics_for
 from dpfit.cli.reading import prediction_read_options
 from dpfit.cli.streams import printable
 from dpfit.cli.targets import check_target
+from dpfit.data.open import expand_inputs, format_of
 from dpfit.data.reader import Reader
 from dpfit.errors import DataError, UsageError
 from dpfit.files.atomic import written_atomically
@@ -36,11 +37,12 @@ def predict_file(options: PredictOptions) -> None:
     model = read_linear_model(options.model)
     if options.proba and model.classes is None:
         raise UsageError("--proba needs a model of classes; this one predicts a value")
+    paths = expand_inputs(options.inputs)
+    _check_columns(paths[0], format_of(paths[0], str(options.format)), model)
     reader = Reader(options.inputs, prediction_read_options(options, model))
     if options.output is not None and options.output != "-":
         reads = [*reader.paths, options.model]
         check_target(options.output, force=options.force, reads=reads, replaces_models_only=False)
-    _check_columns(reader, model)
     predictor = LinearPredictor(model)
     metrics = metrics_for(model, options.inputs[0]) if options.evaluate else None
     with _writer(options) as write:
@@ -54,19 +56,19 @@ def predict_file(options: PredictOptions) -> None:
         _show(metrics, as_json=options.json)
 
 
-def _check_columns(reader: Reader, model: LinearModel) -> None:
+def _check_columns(path: str, kind: str, model: LinearModel) -> None:
     """Named columns and numbered ones are not interchangeable."""
-    named = reader.format in ("csv", "tsv")
-    if model.feature_map is not None and reader.format == "libsvm":
+    named = kind in ("csv", "tsv")
+    if model.feature_map is not None and kind == "libsvm":
         raise DataError(
             "its columns have numbers, the model was fitted to columns with names",
-            path=reader.paths[0],
+            path=path,
             hint="give a CSV or Parquet file with the model's columns",
         )
     if model.feature_map is None and named:
         raise DataError(
             "its columns have names, the model was fitted to numbered columns",
-            path=reader.paths[0],
+            path=path,
             hint="give a LIBSVM file, or Parquet with lists of indices and values",
         )
 

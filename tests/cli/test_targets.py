@@ -68,6 +68,17 @@ def test_named_and_numbered_columns_are_not_interchangeable(dpfit) -> None:
     assert "numbered columns" in run.err
 
 
+def test_a_model_of_a_table_with_text_labels_refuses_numbered_columns(dpfit) -> None:
+    """For that reason, not for labels that prediction has no option for."""
+    rows = "".join(f"{label},{i}\n" for i, label in enumerate(["no", "yes"] * 20))
+    (dpfit.folder / "table.csv").write_text("answer,a\n" + rows)
+    dpfit.here("fit", "--eps", "1", "--delta", "1e-6", "--label", "answer", "table.csv")
+    dpfit.svm("test.svm")
+    run = dpfit.here("predict", "table.model.json", "test.svm")
+    assert run.status == 3
+    assert "columns with names" in run.err
+
+
 @pytest.mark.parametrize("option", [["--seed", "1"], ["--non-private"]], ids=lambda o: o[0])
 def test_a_run_that_is_not_private_says_what_it_does_to_the_ledger(dpfit, option: list) -> None:
     """It warns that the ledger counts as unbounded, and a capped ledger refuses it by name."""
