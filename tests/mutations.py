@@ -59,28 +59,28 @@ FAULTS = [
         "        if n_waiting:\n            self._finish(step, first, waiting, out)",
         "        if n_waiting:\n            self._finish(step, first, waiting, out)\n"
         "        out[:] = (out * 0.995).astype(np.int64)",
-        "tests/laws/test_sampler_statistics.py",
+        "tests/laws/test_strips_statistics.py",
     ),
     Fault(
         "sign stuck in the slow path",
         "privacy/mechanisms/strips.py",
         "(self._sign[trials] & 1)",
         "(self._sign[trials] & 0)",
-        "tests/laws/test_sampler_statistics.py",
+        "tests/laws/test_strips_statistics.py",
     ),
     Fault(
         "tie rule removed",
         "privacy/mechanisms/strips.py",
         "for i in _where(tied):",
         "for i in _where(tied & False):",
-        "tests/laws/test_sampler_exact.py",
+        "tests/laws/test_strips_exact.py",
     ),
     Fault(
         "band decisions left to floats",
         "privacy/mechanisms/strips.py",
         "for i in _where(np.abs(statistic) <= self._band):",
         "for i in _where(np.abs(statistic) < 0):",
-        "tests/laws/test_sampler_exact.py",
+        "tests/laws/test_strips_exact.py",
     ),
     Fault(
         "noise only on columns with a non-zero sum",
