@@ -11,6 +11,7 @@ from dpfit.losses.names import OF_CLASSES
 from dpfit.privacy.adjacency import Adjacency
 
 _CONTRACTION: Final = 1.8
+_LONGEST_E_OF_RATES: Final = 1e6
 WIDE: Final = 10_000
 """More columns are text-like: none is shared by many rows, as those of tables are.
 
@@ -64,12 +65,28 @@ class PublicScale:
         """
         return max(self.count_unit, 0.1) if self.counts else 0.2
 
-    def longest_contraction(self, tau: float) -> float:
-        """The largest ``E = eta tau`` whose plain step is a contraction for a value's loss.
+    @property
+    def contraction_of_rates(self) -> float | None:
+        """eta times the curvature on rows of norm K, at most; None for what is no count."""
+        return _CONTRACTION / self.row_norm**2 if self.counts else None
 
-        eta is below 2 over the curvature, which is at most 1.01 on unit rows (with the intercept).
+    def longest_plain_step(self, noise: float, steps: int) -> float:
+        """The largest ``E = eta tau`` of T plain steps for a value.
+
+        With the identity link a step is a contraction if eta is below 2 over the curvature, which
+        is at most 1.01 on unit rows (with the intercept). For counts the noise N on a score is the
+        only bound known ahead.
+
+        Parameters
+        ----------
+        noise : float
+            N, of the target's range or on the logarithm of a rate: ``N = 2 E T / (n mu)``.
+        steps : int
+            T.
         """
-        return _CONTRACTION * tau / self.curvature(tau)
+        if not self.counts:
+            return _CONTRACTION * self.value_clip
+        return min(noise * self.rows_times_mu / (2 * steps), _LONGEST_E_OF_RATES)
 
     def value_steps(self, noise: float, least: int, most: int) -> tuple[int, float]:
         """T and E of plain steps for a value: the noise on a score is N where T allows it.
@@ -77,22 +94,16 @@ class PublicScale:
         Parameters
         ----------
         noise : float
-            N, of the target's range or on the logarithm of a rate: ``N = 2 E T / (n mu)``.
+            N.
         least, most : int
-            Bounds of T.
+            Bounds of T, which is the upper one for counts: their rates are learnt slowly.
         """
-        longest = self.longest_contraction(self.value_clip)
+        if self.counts:
+            return most, self.longest_plain_step(noise, most)
+        longest = self.longest_plain_step(noise, most)
         wanted = noise * self.rows_times_mu / (2 * longest)
         steps = most if math.isinf(wanted) else min(max(math.ceil(wanted), least), most)
         return steps, min(noise * self.rows_times_mu / (2 * steps), longest)
-
-    def curvature(self, tau: float) -> float:
-        """Bound on the curvature of a value's loss on unit rows, where no residual is clipped.
-
-        1 for the identity link. The curvature of a rate is the rate itself, which is within tau of
-        the count; most counts are within tau of zero.
-        """
-        return 2.0 * tau if self.counts else 1.0
 
     @property
     def rows_times_mu(self) -> float:

@@ -66,4 +66,4 @@ def default_rule(scale: PublicScale, sparsity: int | None) -> DpGd:
         steps = int(np.clip(np.ceil(signal / 60), 20, 200))
         length = min(signal / (2 * steps), 30.0)
     step_size = length / tau / scale.row_norm**2
-    return DpGd(sparsity, steps, step_size, tau, from_mean_rate=scale.counts)
+    return DpGd(sparsity, steps, step_size, tau, contraction_of_rates=scale.contraction_of_rates)

@@ -136,13 +136,20 @@ def default_rule(scale: PublicScale, sparsity: int, threshold: str = "each") -> 
         length = min(signal / (2 * steps), 300.0)
     # theta scales as 1/K and the gradient as K, so the step that does the same scales as 1/K^2.
     step_size = length / tau / scale.row_norm**2
-    return DpIght(sparsity, steps, step_size, tau, from_mean_rate=scale.counts, threshold=threshold)
+    return DpIght(
+        sparsity,
+        steps,
+        step_size,
+        tau,
+        contraction_of_rates=scale.contraction_of_rates,
+        threshold=threshold,
+    )
 
 
 def _noiseless(scale: PublicScale, sparsity: int) -> tuple[float, int, float]:
     if not scale.classifies:
         tau = scale.value_clip
-        return tau, 300, scale.longest_contraction(tau)
+        return tau, 300, scale.longest_plain_step(1.0, 300)
     return 0.25, 200, 30.0 if _few_columns(scale, sparsity) else 100.0
 
 

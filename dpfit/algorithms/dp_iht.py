@@ -61,15 +61,15 @@ class DpIht(DescentSettings):
 
     def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
         """Choose, then step on what was chosen, T times from zero."""
-        point = self.start(curator)
+        point, step_size = self.start(curator)
         for done in range(self.iterations):
             report_progress(done)
             support = curator.support_after_step(
-                "support", point, clip=self.residual_clip, step_size=self.step_size
+                "support", point, clip=self.residual_clip, step_size=step_size
             )
             gradient = curator.gradient("values", point, clip=self.residual_clip, columns=support)
             on_support = replace(point, coefficients=point.coefficients[support])
-            moved = stepped(on_support, gradient, self.step_size)
+            moved = stepped(on_support, gradient, step_size)
             coefficients = np.zeros(curator.n_features)
             coefficients[support] = moved.coefficients
             point = replace(moved, coefficients=coefficients)
@@ -95,6 +95,6 @@ def default_rule(scale: PublicScale, sparsity: int) -> DpIht:
     length = min(signal / (2 * steps), 30.0 if few_columns else 100.0)
     if not scale.classifies:
         tau = scale.value_clip
-        length = scale.longest_contraction(tau)
-    step_size = length / tau / scale.row_norm**2
-    return DpIht(sparsity, steps, step_size, tau, from_mean_rate=scale.counts)
+        length = scale.longest_plain_step(0.1, steps)
+    step_size, longest = length / tau / scale.row_norm**2, scale.contraction_of_rates
+    return DpIht(sparsity, steps, step_size, tau, contraction_of_rates=longest)

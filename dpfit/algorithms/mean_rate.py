@@ -13,6 +13,7 @@ from dpfit.privacy.quantity import Quantity
 _PART: Final = Fraction(1, 50)
 MEAN_RATE: Final = PlannedRelease("mean rate", Quantity.TARGET_AND_EXPOSURE_SUMS, 1, _PART)
 _LEAST: Final = 1e-9  # of the top of the range of counts
+_RATES_ABOVE_MEAN: Final = 4.0  # what the rate of a row may be over the mean, for stable steps
 
 
 def before_descent(counts: bool) -> tuple[list[PlannedRelease], Fraction]:
@@ -28,6 +29,11 @@ def released_means(curator: Curator) -> tuple[float, float]:
     least = min(max(curator.noise_scale(MEAN_RATE.label), _LEAST), 1.0)
     target, exposure = curator.target_and_exposure_means(MEAN_RATE.label)
     return min(max(target, least), 1.0), min(max(exposure, least), 1.0)
+
+
+def curvature_of(mean: float) -> float:
+    """Bound on the curvature of a rate's loss on unit rows: a rate somewhat above the mean."""
+    return _RATES_ABOVE_MEAN * mean
 
 
 def log_mean_rate(curator: Curator) -> float:

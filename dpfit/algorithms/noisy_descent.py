@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Final, TypeAlias
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.algorithms.base import Setting
-from dpfit.algorithms.mean_rate import before_descent, log_mean_rate
+from dpfit.algorithms.mean_rate import before_descent, curvature_of, released_means
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.point import Point
@@ -35,8 +36,9 @@ class DescentSettings:
         eta.
     residual_clip : float
         tau, the bound on ``|l'|``.
-    from_mean_rate : bool
-        Whether to start at the logarithm of the released mean rate instead of at zero.
+    contraction_of_rates : float or None
+        Of counts: eta times the curvature, at most. Scores start at the logarithm of the released
+        mean rate, which also bounds the curvature.
     joint_rows : bool
         Whether the classes of a multinomial model share their s columns.
     """
@@ -45,7 +47,7 @@ class DescentSettings:
     iterations: int
     step_size: float
     residual_clip: float
-    from_mean_rate: bool = field(default=False, kw_only=True)
+    contraction_of_rates: float | None = field(default=None, kw_only=True)
     joint_rows: bool = field(default=False, kw_only=True)
 
     @property
@@ -54,11 +56,14 @@ class DescentSettings:
 
     def settings(self) -> Mapping[str, Setting]:
         """All settings, as JSON values; what is off is left out."""
-        return {name: value for name, value in asdict(self).items() if value is not False}
+        values = asdict(self)
+        if self.contraction_of_rates is None:
+            del values["contraction_of_rates"]
+        return {name: value for name, value in values.items() if value is not False}
 
     def planned(self) -> list[PlannedRelease]:
         """All of the budget goes to the gradients, but for what the start takes."""
-        start, left = before_descent(self.from_mean_rate)
+        start, left = before_descent(self.contraction_of_rates is not None)
         gradient = PlannedRelease(
             "gradient",
             Quantity.GRADIENT,
@@ -68,9 +73,13 @@ class DescentSettings:
         )
         return [*start, gradient]
 
-    def start(self, curator: Curator) -> Point:
-        """Where the descent begins."""
-        return curator.zero_point(log_mean_rate(curator) if self.from_mean_rate else 0.0)
+    def start(self, curator: Curator) -> tuple[Point, float]:
+        """Where the descent begins, and eta."""
+        if self.contraction_of_rates is None:
+            return curator.zero_point(0.0), self.step_size
+        mean, exposure = released_means(curator)
+        longest = self.contraction_of_rates / curvature_of(mean)
+        return curator.zero_point(math.log(mean / exposure)), min(self.step_size, longest)
 
 
 def noisy_descent(
@@ -100,11 +109,11 @@ def noisy_descent(
     Point
         The last iterate.
     """
-    point = settings.start(curator)
+    point, step_size = settings.start(curator)
     for done in range(settings.iterations):
         report_progress(done)
         gradient = curator.gradient("gradient", point, clip=settings.residual_clip)
-        point = project(stepped(point, gradient, settings.step_size), done + 1)
+        point = project(stepped(point, gradient, step_size), done + 1)
     report_progress(settings.iterations)
     return point
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.mean_rate import MEAN_RATE, released_means
+from dpfit.algorithms.mean_rate import MEAN_RATE, curvature_of, released_means
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.point import Scores
@@ -28,7 +28,6 @@ VALUE_NOISE: Final = 0.07  # N, of the target's range
 COUNT_NOISE: Final = 0.2  # N, on the logarithm of a rate
 _LEAST_SHARE: Final = 0.01  # of a class
 _MOST_COUNT_CLIP: Final = 0.2  # of the range of counts
-_RATES_ABOVE_MEAN: Final = 4.0  # what the rate of a row may be over the mean, for stable steps
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def tune(curator: Curator, scale: PublicScale, clip: float | None) -> Tuning:
     if scale.counts:
         mean, exposure = released_means(curator)
         tau = clip or max(scale.count_unit, min(2.0 * mean, _MOST_COUNT_CLIP))
-        return Tuning(math.log(mean / exposure), tau, COUNT_NOISE, _RATES_ABOVE_MEAN * mean)
+        return Tuning(math.log(mean / exposure), tau, COUNT_NOISE, curvature_of(mean))
     offset = min(max(curator.target_mean(label), 0.0), 1.0) - 0.5
     return Tuning(offset, clip or scale.value_clip, VALUE_NOISE)
 

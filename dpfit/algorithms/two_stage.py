@@ -9,6 +9,7 @@ half for the descent.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +26,7 @@ from dpfit.algorithms.heavy_ball import (
     count_of_steps,
     longest_step,
 )
-from dpfit.algorithms.mean_rate import before_descent, log_mean_rate
+from dpfit.algorithms.mean_rate import before_descent, curvature_of, released_means
 from dpfit.algorithms.outcome import Outcome
 from dpfit.algorithms.tuning import COUNT_NOISE, VALUE_NOISE
 from dpfit.privacy.centring import Centring
@@ -100,9 +101,11 @@ class TwoStage:
         votes, *start, descent = self.planned()
         columns = curator.columns_by_vote(votes.label)
         centring = Centring(columns, np.zeros(len(columns)), CONSTANT)
-        offset = log_mean_rate(curator) if start else 0.0
+        offset, curvature = 0.0, 1.0
+        if start:
+            mean, exposure = released_means(curator)
+            offset, curvature = math.log(mean / exposure), curvature_of(mean)
         curator.centre(centring)
-        curvature = self.scale.curvature(self.residual_clip)
         ball = HeavyBall(self.scale, self.residual_clip, self.score_noise, curvature)
         point = ball.descend(curator, descent, curator.zero_point(offset), report_progress)
         return Outcome(columns, point.coefficients, point.intercept, point.offset, centring)
@@ -121,10 +124,10 @@ def default_rule(scale: PublicScale, sparsity: int) -> TwoStage:
     signal = scale.rows_times_mu
     if scale.classifies:
         steps, tau, noise = count_of_steps(signal / 2000, 40, 200), 0.25, 1.0
+    elif scale.counts:
+        steps, tau, noise = 100, scale.value_clip, COUNT_NOISE
     else:
-        tau, noise = scale.value_clip, COUNT_NOISE if scale.counts else VALUE_NOISE
+        tau, noise = scale.value_clip, VALUE_NOISE
         descent = signal * float(1 - _VOTE_PART) ** 0.5
-        steps = count_of_steps(
-            noise * descent / (2 * longest_step(scale, tau, scale.curvature(tau))), 40, 400
-        )
+        steps = count_of_steps(noise * descent / (2 * longest_step(scale, tau, 1.0)), 40, 400)
     return TwoStage(sparsity, scale, steps, tau, noise)

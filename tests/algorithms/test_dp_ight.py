@@ -160,3 +160,28 @@ def test_the_step_follows_the_row_norm(loss: str, norm: float) -> None:
     unit = default_rule(text_scale(loss=loss), 10)
     scaled = default_rule(text_scale(loss=loss, row_norm=norm), 10)
     assert scaled.step_size == pytest.approx(unit.step_size / norm**2)
+
+
+class _Rates:
+    """A curator that tells a mean count and a mean exposure."""
+
+    def target_and_exposure_means(self, label: str) -> tuple[float, float]:
+        return 0.02, 0.5
+
+    def noise_scale(self, label: str) -> float:
+        return 1e-6
+
+    def zero_point(self, offset: float) -> Point:
+        return Point(np.zeros(3), 0.0, offset)
+
+
+@pytest.mark.parametrize(("step_size", "expected"), [(1.0, 1.0), (1e9, 1.8 / 0.08)])
+def test_a_step_on_counts_is_no_longer_than_the_released_rate_allows(
+    step_size: float, expected: float
+) -> None:
+    """The curvature of a rate is the rate, taken as up to four times its mean."""
+    settings = DpIght(2, 5, step_size, 0.5, contraction_of_rates=1.8)
+    start, eta = settings.start(_Rates())
+    assert eta == pytest.approx(expected)
+    assert start.offset == pytest.approx(np.log(0.02 / 0.5))
+    assert [one.label for one in settings.planned()] == ["mean rate", "gradient"]
