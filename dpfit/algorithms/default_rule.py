@@ -101,8 +101,7 @@ class PublicScale:
         if self.counts:
             return most, self.longest_plain_step(noise, most)
         longest = self.longest_plain_step(noise, most)
-        wanted = noise * self.rows_times_mu / (2 * longest)
-        steps = most if math.isinf(wanted) else min(max(math.ceil(wanted), least), most)
+        steps = count_of_steps(noise * self.rows_times_mu / (2 * longest), least, most)
         return steps, min(noise * self.rows_times_mu / (2 * steps), longest)
 
     @property
@@ -115,3 +114,8 @@ class PublicScale:
             return math.inf
         factor = 1.0 if self.adjacency is Adjacency.REPLACE_ONE else 2.0
         return factor * self.n_rows * math.sqrt(self.squared_mu)
+
+
+def count_of_steps(value: float, least: int, most: int) -> int:
+    """``value`` rounded up, between the bounds; the upper one without noise."""
+    return most if math.isinf(value) else min(max(math.ceil(value), least), most)

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import WIDE, PublicScale
-from dpfit.algorithms.mean_rate import before_descent, log_mean_rate
+from dpfit.algorithms.mean_rate import before_descent, released_rate
 from dpfit.algorithms.outcome import Outcome
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
@@ -65,7 +65,7 @@ class DpFw:
 
     def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
         """``theta = (1 - m) theta + m C s e_j`` with ``m = 2 / (t + 2)``; a vertex a step."""
-        offset = log_mean_rate(curator) if self.from_mean_rate else 0.0
+        offset = released_rate(curator)[1] if self.from_mean_rate else 0.0
         chosen: set[int] = set()
         theta = np.zeros(curator.n_features + 1)  # the intercept's column is a vertex too
         for done in range(self.iterations):

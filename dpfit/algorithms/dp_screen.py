@@ -18,23 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.algorithms.base import Setting
-from dpfit.algorithms.default_rule import PublicScale
+from dpfit.algorithms.default_rule import PublicScale, count_of_steps
 from dpfit.algorithms.hard_threshold import largest_entries, support_of
-from dpfit.algorithms.heavy_ball import (
-    CONSTANT,
-    MOMENTUM,
-    HeavyBall,
-    count_of_steps,
-    longest_step,
-)
+from dpfit.algorithms.heavy_ball import CONSTANT, MOMENTUM, HeavyBall, longest_step
+from dpfit.algorithms.mean_rate import TARGET_PART
 from dpfit.algorithms.outcome import Outcome
-from dpfit.algorithms.tuning import (
-    TARGET_PART,
-    VALUE_NOISE,
-    rules,
-    target_release,
-    tune,
-)
+from dpfit.algorithms.tuning import VALUE_NOISE, rules, target_release, tune
 from dpfit.privacy.centring import Centring
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease

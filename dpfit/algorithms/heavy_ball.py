@@ -103,8 +103,3 @@ def longest_step(scale: PublicScale, tau: float, curvature: float) -> float:
     if not scale.classifies:
         return _LONGEST_ETA * tau / curvature
     return _NOISELESS_E if math.isinf(scale.rows_times_mu) else _LONGEST_E
-
-
-def count_of_steps(value: float, least: int, most: int) -> int:
-    """``value`` rounded up, between the bounds; the upper one without noise."""
-    return most if math.isinf(value) else min(max(math.ceil(value), least), most)

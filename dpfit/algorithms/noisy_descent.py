@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Final, TypeAlias
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.algorithms.base import Setting
-from dpfit.algorithms.mean_rate import before_descent, curvature_of, released_means
+from dpfit.algorithms.mean_rate import before_descent, curvature_of, released_rate
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.point import Point
@@ -77,9 +76,9 @@ class DescentSettings:
         """Where the descent begins, and eta."""
         if self.contraction_of_rates is None:
             return curator.zero_point(0.0), self.step_size
-        mean, exposure = released_means(curator)
+        mean, offset = released_rate(curator)
         longest = self.contraction_of_rates / curvature_of(mean)
-        return curator.zero_point(math.log(mean / exposure)), min(self.step_size, longest)
+        return curator.zero_point(offset), min(self.step_size, longest)
 
 
 def noisy_descent(

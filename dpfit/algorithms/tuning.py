@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.mean_rate import MEAN_RATE, curvature_of, released_means
+from dpfit.algorithms.mean_rate import MEAN_RATE, TARGET_PART, curvature_of, released_rate
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.point import Scores
 from dpfit.privacy.quantity import Quantity
 
-TARGET_PART: Final = Fraction(1, 50)
 VALUE_NOISE: Final = 0.07  # N, of the target's range
 COUNT_NOISE: Final = 0.2  # N, on the logarithm of a rate
 _LEAST_SHARE: Final = 0.01  # of a class
@@ -71,9 +69,9 @@ def tune(curator: Curator, scale: PublicScale, clip: float | None) -> Tuning:
         imbalance = 1.0 - 4.0 * p * (1.0 - p)
         return Tuning(math.log(p / (1.0 - p)), clip or _class_clip(imbalance), _noise(imbalance))
     if scale.counts:
-        mean, exposure = released_means(curator)
+        mean, offset = released_rate(curator)
         tau = clip or max(scale.count_unit, min(2.0 * mean, _MOST_COUNT_CLIP))
-        return Tuning(math.log(mean / exposure), tau, COUNT_NOISE, curvature_of(mean))
+        return Tuning(offset, tau, COUNT_NOISE, curvature_of(mean))
     offset = min(max(curator.target_mean(label), 0.0), 1.0) - 0.5
     return Tuning(offset, clip or scale.value_clip, VALUE_NOISE)
 

@@ -9,7 +9,6 @@ half for the descent.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,15 +17,14 @@ from typing import Final
 import numpy as np
 
 from dpfit.algorithms.base import Setting
-from dpfit.algorithms.default_rule import PublicScale
+from dpfit.algorithms.default_rule import PublicScale, count_of_steps
 from dpfit.algorithms.heavy_ball import (
     CONSTANT,
     MOMENTUM,
     HeavyBall,
-    count_of_steps,
     longest_step,
 )
-from dpfit.algorithms.mean_rate import before_descent, curvature_of, released_means
+from dpfit.algorithms.mean_rate import before_descent, curvature_of, released_rate
 from dpfit.algorithms.outcome import Outcome
 from dpfit.algorithms.tuning import COUNT_NOISE, VALUE_NOISE
 from dpfit.privacy.centring import Centring
@@ -103,8 +101,8 @@ class TwoStage:
         centring = Centring(columns, np.zeros(len(columns)), CONSTANT)
         offset, curvature = 0.0, 1.0
         if start:
-            mean, exposure = released_means(curator)
-            offset, curvature = math.log(mean / exposure), curvature_of(mean)
+            mean, offset = released_rate(curator)
+            curvature = curvature_of(mean)
         curator.centre(centring)
         ball = HeavyBall(self.scale, self.residual_clip, self.score_noise, curvature)
         point = ball.descend(curator, descent, curator.zero_point(offset), report_progress)
