@@ -76,4 +76,4 @@ class LockBusyError(DpfitError):
 
 
 class NotConvergedError(DpfitError):
-    """The solver did not reach its tolerance and ``--strict`` was given (exit status 7)."""
+    """The solver did not reach the accuracy that the guarantee needs (exit status 7)."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 from dpfit.losses.names import OF_CLASSES
 from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.calibration import Budget
 
 _CONTRACTION: Final = 1.8
 _LONGEST_E_OF_RATES: Final = 1e6
@@ -31,10 +31,12 @@ class PublicScale:
         Name of the loss.
     row_norm : float
         K.
-    squared_mu : Fraction or None
-        The whole budget as mu^2; None in a run without privacy.
+    budget : Budget or None
+        None in a run without privacy that names none.
     adjacency : Adjacency
         The relation under which the budget is meant.
+    record_length : float
+        Bound on the length of a record in units of the row norm, its constant included.
     count_unit : float
         One count, over the top of the public range of counts; for the Poisson loss.
     """
@@ -43,8 +45,9 @@ class PublicScale:
     n_features: int
     loss: str
     row_norm: float
-    squared_mu: Fraction | None
+    budget: Budget | None
     adjacency: Adjacency
+    record_length: float = 1.0
     count_unit: float = 1.0
 
     @property
@@ -110,10 +113,22 @@ class PublicScale:
 
         Zeroing a record moves a sum half as far as replacing it, so add-remove counts double.
         """
-        if self.squared_mu is None:
+        if self.mu is None:
             return math.inf
-        factor = 1.0 if self.adjacency is Adjacency.REPLACE_ONE else 2.0
-        return factor * self.n_rows * math.sqrt(self.squared_mu)
+        factor = 1.0 if self.replaces else 2.0
+        return factor * self.n_rows * self.mu
+
+    @property
+    def mu(self) -> float | None:
+        """The whole budget as mu; None where Gaussian noise has no place."""
+        if self.budget is None or self.budget.pure:
+            return None
+        return math.sqrt(self.budget.squared_mu)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether a neighbour has another record, not one less."""
+        return self.adjacency is Adjacency.REPLACE_ONE
 
 
 def count_of_steps(value: float, least: int, most: int) -> int:

@@ -120,7 +120,7 @@ def default_rule(scale: PublicScale, sparsity: int, threshold: str = "each") -> 
         When it is applied.
     """
     signal = scale.rows_times_mu
-    if scale.squared_mu is None:
+    if scale.mu is None:
         tau, steps, length = _noiseless(scale, sparsity)
     elif not scale.classifies:
         tau = scale.value_clip

@@ -31,7 +31,8 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
         typer.Option(
             "--algo",
             metavar="NAME",
-            help="auto, dp-screen, dp-gd, dp-ight, dp-iht, dp-fw, two-stage; gd, ight, iht, fw.",
+            help="auto, dp-screen, dp-gd, dp-ight, dp-iht, dp-fw, two-stage, median-objective, "
+            "median-irls, median-cd; gd, ight, iht, fw.",
         ),
     ] = "auto"
     sparsity: Annotated[
@@ -45,7 +46,8 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
         typer.Option(
             "--loss",
             metavar="NAME",
-            help="logistic, multinomial, squared, huber or poisson [default: by the target].",
+            help="logistic, multinomial, squared, huber, absolute or poisson "
+            "[default: by the target].",
         ),
     ] = None
     sparsity_mode: Annotated[
@@ -60,6 +62,12 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
         float | None,
         typer.Option(
             "--huber-threshold", metavar="H", help="In the target's units [default: 0.1 of range]."
+        ),
+    ] = None
+    quantile: Annotated[
+        float | None,
+        typer.Option(
+            "--quantile", metavar="Q", help="Of --loss absolute [default: 0.5, the median]."
         ),
     ] = None
     iterations: Annotated[
@@ -91,6 +99,34 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
         str | None,
         typer.Option(
             "--threshold", metavar="WHEN", help="In dp-ight: each [default], decreasing or final."
+        ),
+    ] = None
+    smoothing: Annotated[
+        float | None,
+        typer.Option(
+            "--smoothing",
+            metavar="H",
+            help="Where median losses turn into lines, in the target's units [default: by rule].",
+        ),
+    ] = None
+    ridge: Annotated[
+        float | None,
+        typer.Option(
+            "--ridge", metavar="R", help="l2 penalty of medians, in records [default: by rule]."
+        ),
+    ] = None
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            "--noise", metavar="LAW", help="In medians: l2, l1 or gaussian [default: by rule]."
+        ),
+    ] = None
+    batches: Annotated[
+        str | None,
+        typer.Option(
+            "--batches",
+            metavar="NAME",
+            help="In median-cd: disjoint, or full [default, given --delta].",
         ),
     ] = None
     entry_clip: Annotated[

@@ -22,7 +22,7 @@ from dpfit.files.linear_model import LinearModel
 from dpfit.files.lock import lock_name
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead
-from dpfit.fitting.request import ORIGINALS, FitRequest, chosen_algorithm
+from dpfit.fitting.request import ORIGINALS, FitRequest, chosen_algorithm, only_loss
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.ledger import Ledger
 from dpfit.privacy.records import DeclaredFacts, Label, Layout
@@ -212,13 +212,14 @@ def _request(
     normalize = options.normalize_rows
     if normalize is None:
         normalize = row_norm is None
+    algorithm = chosen_algorithm(options.algo, options.loss, intercept=options.intercept)
     return FitRequest(
         sparsity=options.sparsity,
         budget=_budget(options),
         without_noise=_without_noise(options),
         dataset=dataset,
-        algorithm=chosen_algorithm(options.algo, intercept=options.intercept),
-        loss=options.loss,
+        algorithm=algorithm,
+        loss=options.loss or only_loss(algorithm),
         joint_rows=_joint_rows(options.sparsity_mode),
         huber_threshold=options.huber_threshold,
         exposed=exposed,
@@ -229,6 +230,11 @@ def _request(
         selection=options.selection,
         projection_radius=options.projection_radius,
         threshold=options.threshold,
+        quantile=options.quantile,
+        smoothing=options.smoothing,
+        ridge=options.ridge,
+        noise=options.noise,
+        batches=options.batches,
         entry_clip=options.entry_clip,
         row_norm=1.0 if row_norm is None else row_norm,
         row_map=RowMap.NORMALIZE if normalize else RowMap.CLIP,
@@ -249,7 +255,7 @@ def _budget(options: FitOptions) -> Budget | None:
         raise UsageError("a run without noise takes no seed")
     if _without_noise(options) and all(value is None for value in asked):
         return None
-    return Budget.from_request(*asked)
+    return Budget.from_request(*asked, pure=True)
 
 
 def _without_noise(options: FitOptions) -> bool:

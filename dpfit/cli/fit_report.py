@@ -72,10 +72,10 @@ def _charge(fitted: LinearFit) -> dict[str, float] | None:
     if cost.infinite or request.budget is None:
         return None
     charge = {"mu": cost.mu(), "rho": cost.rho_bound()}
-    delta = request.budget.delta
+    delta = 0.0 if request.budget.pure else request.budget.delta
     if delta is not None:
         charge |= {"epsilon": cost.epsilon(delta), "delta": delta}
-    return charge
+    return {name: value for name, value in charge.items() if math.isfinite(value)}
 
 
 def _summary(fitted: LinearFit, inputs: FitInputs) -> list[tuple[str, str]]:

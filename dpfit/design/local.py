@@ -176,6 +176,11 @@ class LocalDesign:
         """The integers held by rows, without the intercept column; a copy."""
         return self._by_column.tocsr()
 
+    def as_floats(self, integer_norm: int) -> csc_array:
+        """The rows without the intercept column in units of their norm, held by columns; a copy."""
+        rows = self._by_column
+        return csc_array((rows.data / integer_norm, rows.indices, rows.indptr), shape=rows.shape)
+
     def column_sums(self, unit: int, integer_norm: int) -> Integers:
         """Sums of positive, then of negative parts of ``trunc(xq unit / K_int)``, shape (2 d,).
 

@@ -35,6 +35,7 @@ LINKS: Final = {
     "multinomial": "softmax",
     "squared": "identity",
     "huber": "identity",
+    "absolute": "identity",
     "poisson": "log",
 }
 """The link of each loss."""

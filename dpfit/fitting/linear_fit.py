@@ -14,6 +14,7 @@ from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
 from dpfit.fitting.plan import FitPlan, finest_grid, plan_fit
 from dpfit.fitting.request import FitRequest
+from dpfit.losses.absolute import Absolute
 from dpfit.losses.base import Loss
 from dpfit.losses.huber import Huber
 from dpfit.losses.logistic import Logistic
@@ -161,5 +162,7 @@ class LinearFit:
         if name == "huber":
             assert self.target_range is not None
             return Huber(self.request.huber_of_range(self.target_range))
+        if name == "absolute":
+            return Absolute(self.request.quantile or 0.5)
         plain: dict[str, Loss] = {one.name: one for one in (Logistic(), Poisson(), Squared())}
         return plain[name]

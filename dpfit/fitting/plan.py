@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from dpfit.algorithms import dp_fw, dp_gd, dp_ight, dp_iht, dp_screen, two_stage
+from dpfit.algorithms import (
+    dp_fw,
+    dp_gd,
+    dp_ight,
+    dp_iht,
+    dp_screen,
+    median_cd,
+    median_irls,
+    median_objective,
+    two_stage,
+)
 from dpfit.algorithms.base import Algorithm, Setting
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.noisy_descent import DescentSettings
 from dpfit.design.grid import Grid, grid_bits
-from dpfit.fitting.request import FitRequest
+from dpfit.fitting.division import Allowance, divide
+from dpfit.fitting.request import FitRequest, share_of_range
+from dpfit.losses.absolute import Absolute
 from dpfit.losses.base import Loss
 from dpfit.losses.huber import Huber
 from dpfit.privacy.adjacency import Adjacency
@@ -21,6 +34,7 @@ from dpfit.privacy.events import Event, NonPrivateEvent
 from dpfit.privacy.gaussian_release import plan_release
 from dpfit.privacy.laplace_release import plan_laplace
 from dpfit.privacy.logistic_sensitivity import may_refine
+from dpfit.privacy.minimiser_release import plan_minimiser, plan_vector
 from dpfit.privacy.peeling_release import plan_peeling
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.printed_noise import PRINTED, real_cost
@@ -63,14 +77,31 @@ class FitPlan:
         return {release.label: release.noise_multiplier for release in self.releases}
 
 
-_RULES: Final[dict[str, Callable[[FitRequest, PublicScale, Any], Any]]] = {
-    "dp-ight": lambda asked, scale, s: dp_ight.default_rule(scale, s, asked.threshold or "each"),
+Asked: TypeAlias = Mapping[str, Any]
+
+_RULES: Final[dict[str, Callable[[Asked, PublicScale, Any], Any]]] = {
+    "dp-ight": lambda asked, scale, s: dp_ight.default_rule(
+        scale, s, asked.get("threshold", "each")
+    ),
     "dp-screen": lambda asked, scale, s: dp_screen.default_rule(scale, s),
     "dp-gd": lambda asked, scale, s: dp_gd.default_rule(scale, s),
     "dp-iht": lambda asked, scale, s: dp_iht.default_rule(scale, s),
     "dp-fw": lambda asked, scale, s: dp_fw.default_rule(scale),
     "two-stage": lambda asked, scale, s: two_stage.default_rule(scale, s),
+    "median-objective": lambda asked, scale, s: median_objective.default_rule(
+        scale, s, **_chosen(asked, "quantile", "smoothing", "ridge", "noise")
+    ),
+    "median-irls": lambda asked, scale, s: median_irls.default_rule(
+        scale, s, **_chosen(asked, "quantile", "noise")
+    ),
+    "median-cd": lambda asked, scale, s: median_cd.default_rule(
+        scale, s, **_chosen(asked, "quantile", "noise", "batches")
+    ),
 }
+
+
+def _chosen(asked: Asked, *names: str) -> dict[str, Any]:
+    return {name: asked[name] for name in names if name in asked}
 
 
 _AS_PRINTED: Final[dict[str, dict[str, Setting]]] = {
@@ -109,10 +140,11 @@ def plan_fit(
     row_bits, residual_bits = grid_bits(facts.integer("rows"))
     entry_clip = request.entry_bound(facts.integer("features"))
     grid = replace(finest_grid(request), bits=row_bits, entry_clip=entry_clip)
-    algorithm = _algorithm(request, facts, loss, target_span)
+    algorithm = _algorithm(request, facts, grid, loss, target_span)
     # The refined step would undercut a printed noise, which is for gradients 2 G apart.
     refining = None if request.printed else loss
-    releases = _releases(algorithm, request, grid, residual_bits, refining)
+    public = _Public(grid, residual_bits, facts.integer("rows"), facts.integer("features"))
+    releases = _releases(algorithm, request, public, refining)
     events: list[Event] = [NonPrivateEvent(label=release.label) for release in releases]
     if request.private:
         events = [release.event() for release in releases]
@@ -135,29 +167,31 @@ def charge_ahead(request: FitRequest) -> list[Event]:
         if request.traits.selects:
             return []
         whole = PlannedRelease("whole run", Quantity.GRADIENT, 1, Fraction(1))
-        squared_mu = request.budget.squared_mu
-        return [_release(whole, grid, squared_mu, FINEST_BITS, request.adjacency).event()]
+        public = _Public(grid, FINEST_BITS, n_rows=1, n_features=1)
+        allowance = Allowance(request.budget.squared_mu)
+        return [_release(whole, public, allowance, request.adjacency).event()]
     if request.iterations is None and request.algorithm != "dp-ight":
         return []
     # With few columns entries may be long, and the printed noise of dp-iht costs least.
     grid = replace(grid, entry_clip=request.entry_bound(request.declared.n_features or 1))
-    smallest = _scale(request, rows=1, features=1, loss="logistic")
-    rule = _RULES[request.algorithm](request, smallest, request.sparsity)
+    smallest = _scale(request, grid, rows=1, features=1, loss="logistic")
+    rule = _RULES[request.algorithm](_asked(request), smallest, request.sparsity)
     algorithm: Algorithm = replace(rule, **_asked(request))
-    return [one.event() for one in _releases(algorithm, request, grid, FINEST_BITS, None)]
+    public = _Public(grid, FINEST_BITS, n_rows=1, n_features=1)
+    return [one.event() for one in _releases(algorithm, request, public, None)]
 
 
 def _algorithm(
-    request: FitRequest, facts: PublicFacts, loss: Loss, target_span: float
+    request: FitRequest, facts: PublicFacts, grid: Grid, loss: Loss, target_span: float
 ) -> Algorithm:
     """The default rule's settings, with what the user asked for in their place."""
     rows, features = facts.integer("rows"), facts.integer("features")
-    scale = _scale(request, rows, features, loss.name, target_span)
+    scale = _scale(request, grid, rows, features, loss.name, target_span)
     sparsity = request.sparsity
     if sparsity is not None:
         sparsity = min(sparsity, scale.n_features)
-    rule = _RULES[request.private_algorithm](request, scale, sparsity)
-    wished = _wished(request, loss)
+    wished = _wished(request, loss, target_span)
+    rule = _RULES[request.private_algorithm](wished, scale, sparsity)
     if isinstance(rule, DescentSettings) and scale.classifies and "step_size" not in wished:
         # What keeps steps on classes stable is eta tau; another tau calls for another eta.
         clip = request.residual_clip or rule.residual_clip
@@ -167,15 +201,21 @@ def _algorithm(
 
 
 def _scale(
-    request: FitRequest, rows: int, features: int, loss: str, target_span: float = 1.0
+    request: FitRequest,
+    grid: Grid,
+    rows: int,
+    features: int,
+    loss: str,
+    target_span: float = 1.0,
 ) -> PublicScale:
     return PublicScale(
         n_rows=rows,
         n_features=features,
         loss=loss,
         row_norm=request.row_norm,
-        squared_mu=request.budget.squared_mu if request.budget else None,
+        budget=request.budget,
         adjacency=request.adjacency,
+        record_length=math.sqrt(grid.squared_norm) / grid.integer_norm,
         count_unit=min(1.0, 1.0 / target_span),
     )
 
@@ -186,68 +226,100 @@ def _asked(request: FitRequest) -> dict[str, Setting]:
     return {**request.asked_settings(), **forced}
 
 
-def _wished(request: FitRequest, loss: Loss) -> dict[str, Setting]:
+def _wished(request: FitRequest, loss: Loss, target_span: float) -> dict[str, Setting]:
     """What was asked, and what follows from the loss."""
     wished = _asked(request)
     if isinstance(loss, Huber):
         wished.setdefault("residual_clip", loss.threshold)  # no residual is larger
+    if isinstance(loss, Absolute):
+        wished["quantile"] = loss.quantile
+    if request.smoothing is not None:
+        wished["smoothing"] = share_of_range("--smoothing", request.smoothing, target_span)
     if request.joint_rows:
         wished["joint_rows"] = True
     return wished
 
 
+@dataclass(frozen=True)
+class _Public:
+    """What the sensitivities of releases depend on."""
+
+    grid: Grid
+    unit_bits: int
+    n_rows: int
+    n_features: int
+
+
 def _releases(
-    algorithm: Algorithm, request: FitRequest, grid: Grid, bits: int, refining: Loss | None
+    algorithm: Algorithm, request: FitRequest, public: _Public, refining: Loss | None
 ) -> list[Release]:
     """Each planned release as a mechanism; a loss may refine the steps of its gradients."""
     planned = algorithm.planned()
     return [
         _release(
             one,
-            grid,
-            squared_mu,
-            bits,
+            public,
+            allowance,
             request.adjacency,
             refined=refining is not None and may_refine(one, refining),
         )
-        for one, squared_mu in zip(planned, _spendable(planned, request, grid), strict=True)
+        for one, allowance in zip(planned, _allowances(planned, request, public), strict=True)
     ]
 
 
-def _spendable(
-    planned: Sequence[PlannedRelease], request: FitRequest, grid: Grid
-) -> list[Fraction | None]:
-    """What each release may spend, as mu^2: its part of the budget, or what printed noise costs.
-
-    Selections compose as zCDP, so parts are of twice rho where there is one.
-    """
-    budget = request.budget
-    if budget is None:
-        return [None for _ in planned]
-    if request.printed:
-        multiple = PRINTED[request.algorithm, request.calibration]
-        asked = budget.approximate()
-        return [real_cost(one, grid, multiple(one, *asked), request.adjacency) for one in planned]
-    selects = any(one.selects for one in planned)
-    whole = 2 * budget.total_rho if selects else budget.squared_mu
-    return [whole * one.budget_part for one in planned]
+def _allowances(
+    planned: Sequence[PlannedRelease], request: FitRequest, public: _Public
+) -> list[Allowance]:
+    """Its part of the budget for each release, or what its printed noise costs."""
+    if request.budget is None or not request.printed:
+        return divide(planned, request.budget, request.adjacency)
+    multiple = PRINTED[request.algorithm, request.calibration]
+    asked = request.budget.approximate()
+    return [
+        Allowance(real_cost(one, public.grid, multiple(one, *asked), request.adjacency))
+        for one in planned
+    ]
 
 
 def _release(
     planned: PlannedRelease,
-    grid: Grid,
-    squared_mu: Fraction | None,
-    unit_bits: int,
+    public: _Public,
+    allowance: Allowance,
     adjacency: Adjacency,
     *,
     refined: bool = False,
 ) -> Release:
+    grid, unit_bits = public.grid, public.unit_bits
+    squared_mu, epsilon = allowance.squared_mu, allowance.epsilon
     rho = None if squared_mu is None else squared_mu / 2
-    if planned.selects:
-        plan = plan_peeling if planned.laplace else plan_selection
-        return plan(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
-    if planned.laplace:
-        return plan_laplace(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
+    match planned.quantity:
+        case Quantity.OBJECTIVE_TERM | Quantity.MINIMISER_SHIFT:
+            return plan_vector(
+                planned,
+                grid,
+                n_features=public.n_features,
+                squared_mu=squared_mu,
+                epsilon=epsilon,
+                adjacency=adjacency,
+            )
+        case Quantity.MINIMISER:
+            return plan_minimiser(
+                planned,
+                grid,
+                n_rows=public.n_rows,
+                n_features=public.n_features,
+                unit_bits=unit_bits,
+                squared_mu=squared_mu,
+                epsilon=epsilon,
+                adjacency=adjacency,
+            )
+    if planned.selects and planned.laplace:
+        return plan_peeling(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
+    if planned.selects or planned.laplace:
+        plan = plan_selection if planned.selects else plan_laplace
+        return plan(
+            planned, grid, unit_bits=unit_bits, rho=rho, epsilon=epsilon, adjacency=adjacency
+        )
     return plan_release(
         planned,
         grid,

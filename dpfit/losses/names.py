@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from typing import Final
 
-LOSSES: Final = ("logistic", "squared", "huber", "poisson", "multinomial")
+LOSSES: Final = ("logistic", "squared", "huber", "absolute", "poisson", "multinomial")
 OF_CLASSES: Final = ("logistic", "multinomial")

@@ -25,9 +25,9 @@ class Budget:
     Attributes
     ----------
     epsilon : float or None
-        Approximate differential privacy, at ``delta``.
+        Approximate differential privacy, at ``delta``; without a delta pure.
     delta : float or None
-        Needed by an epsilon; beside rho or mu, where to report one.
+        Of an epsilon; beside rho or mu, where to report one.
     rho : float or None
         Zero-concentrated differential privacy.
     mu : float or None
@@ -47,10 +47,12 @@ class Budget:
         mu: float | None,
         *,
         prefix: str = "--",
+        pure: bool = False,
     ) -> Budget:
         """Check what the user gave and return the budget.
 
-        ``prefix`` begins the names of the options in errors, for instance ``--cap-``.
+        ``prefix`` begins the names of the options in errors, for instance ``--cap-``; ``pure``
+        allows an epsilon without a delta.
 
         Raises
         ------
@@ -71,11 +73,14 @@ class Budget:
             _check_range(f"{prefix}mu", mu, _MU_RANGE)
             return Budget(mu=mu, delta=delta)
         _check_range(f"{prefix}eps", given[0], _EPSILON_RANGE)
-        if delta is None:
-            raise UsageError(
-                f"Gaussian noise needs {prefix}delta beside {prefix}eps", hint=_DELTA_HINT
-            )
+        if delta is None and not pure:
+            raise _without_delta(prefix)
         return Budget(epsilon=given[0], delta=delta)
+
+    @property
+    def pure(self) -> bool:
+        """Whether pure differential privacy is asked for."""
+        return self.epsilon is not None and self.delta is None
 
     @cached_property
     def squared_mu(self) -> Fraction:
@@ -118,9 +123,17 @@ class Budget:
         return {name: value for name, value in values.items() if value is not None}
 
     def approximate(self) -> tuple[float, float]:
-        """Epsilon and delta of a budget that has an epsilon."""
-        if self.epsilon is None or self.delta is None:
-            raise ValueError("the budget has no epsilon with a delta")
+        """Epsilon and delta of a budget that has an epsilon.
+
+        Raises
+        ------
+        UsageError
+            For a budget in pure differential privacy.
+        """
+        if self.epsilon is None:
+            raise ValueError("the budget has no epsilon")
+        if self.delta is None:
+            raise _without_delta("--")
         return self.epsilon, self.delta
 
 
@@ -143,6 +156,10 @@ def gaussian_scale(sensitivity: float, squared_mu: Fraction, count: int) -> floa
     if squared_mu <= 0 or count < 1:
         raise ValueError(f"nothing to spend: squared_mu {squared_mu}, count {count}")
     return conversion.sqrt_up(Fraction(sensitivity) ** 2 * count / squared_mu)
+
+
+def _without_delta(prefix: str) -> UsageError:
+    return UsageError(f"Gaussian noise needs {prefix}delta beside {prefix}eps", hint=_DELTA_HINT)
 
 
 def _check_delta(prefix: str, delta: float) -> None:

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfit.privacy.events import MinimiserLaw
 from dpfit.privacy.gaussian_release import GaussianRelease
 from dpfit.privacy.laplace_release import LaplaceRelease
+from dpfit.privacy.mechanisms import real_vectors
 from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.mechanisms.peeling import peel
+from dpfit.privacy.minimiser_release import MinimiserRelease, SumRelease, VectorRelease
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.selection_release import SelectionRelease
 
 Integers: TypeAlias = NDArray[np.int64]
 
-SumRelease: TypeAlias = GaussianRelease | LaplaceRelease
+Floats: TypeAlias = NDArray[np.float64]
 ChoiceRelease: TypeAlias = SelectionRelease | PeelingRelease
-Release: TypeAlias = SumRelease | ChoiceRelease
+Release: TypeAlias = SumRelease | ChoiceRelease | VectorRelease | MinimiserRelease
+
+_VECTORS: Final = {
+    MinimiserLaw.L2: real_vectors.spherical_vector,
+    MinimiserLaw.L1: real_vectors.laplace_vector,
+    MinimiserLaw.GAUSSIAN: real_vectors.gaussian_vector,
+}
 
 
 class ChargedReleases:
@@ -72,6 +81,33 @@ class ChargedReleases:
         release = self._spend(label, quantity)
         assert isinstance(release, SelectionRelease | PeelingRelease)
         return release
+
+    def take_minimiser(self, label: str) -> MinimiserRelease:
+        """Use up the charged release of a minimiser.
+
+        Raises
+        ------
+        RuntimeError
+            It was not charged: a fault in the algorithm.
+        """
+        release = self._spend(label, Quantity.MINIMISER)
+        assert isinstance(release, MinimiserRelease)
+        return release
+
+    def random_vector(self, quantity: Quantity, size: int) -> Floats:
+        """The charged random vector of that kind; zero if none was charged."""
+        for label, release in self._releases.items():
+            if release.quantity is quantity:
+                self._spend(label, quantity)
+                assert isinstance(release, VectorRelease)
+                draw = _VECTORS[release.law]
+                return float(release.scale) * draw(self._noise, size, self._next_step)
+        return np.zeros(size)
+
+    def batch(self, label: str) -> int:
+        """The number of the batch that the next release of a label is about: each has its own."""
+        release = self._releases[label]
+        return release.count - self._left[label]
 
     def _spend(self, label: str, quantity: Quantity) -> Release:
         release = self._releases[label]

@@ -95,6 +95,12 @@ def _nudge_up(root: float, value: Fraction) -> float:
     return root
 
 
+def log1p_up(value: Fraction) -> Fraction:
+    """Return a bound on ``log(1 + value)`` from above, for value >= 0."""
+    near = round_up(value)
+    return value if math.isinf(near) else min(value, Fraction(math.log1p(near) * (1.0 + MARGIN)))
+
+
 # --- bracketed roots -----------------------------------------------------------------------------
 
 

@@ -14,25 +14,32 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.design.grid import Grid
+from dpfit.design.grid import Grid, grid_bits
 from dpfit.design.rows_view import GridView, RowsView
 from dpfit.design.unit_view import UnitView
+from dpfit.errors import NotConvergedError
 from dpfit.losses.base import Loss
 from dpfit.losses.exponential import exponential
 from dpfit.privacy.block_votes import block_votes
 from dpfit.privacy.centring import Centring
-from dpfit.privacy.charged_releases import ChargedReleases, Release, SumRelease
+from dpfit.privacy.charged_releases import ChargedReleases, Release
 from dpfit.privacy.laplace_release import LaplaceRelease
 from dpfit.privacy.logistic_sensitivity import largest_margin, refined_step
 from dpfit.privacy.mechanisms.noise import Noise
+from dpfit.privacy.minimise import Records, minimise
+from dpfit.privacy.minimiser_error import NOISE_ERROR
+from dpfit.privacy.minimiser_release import SumRelease
+from dpfit.privacy.objective import Objective
 from dpfit.privacy.point import Point, Scores, quantised
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.records import PrivateRecords
 from dpfit.privacy.residuals import residual_integers
+from dpfit.privacy.target_ranks import rank_scores, value_of
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
+_EXACT: Final = 2.0**50  # of a float's integers: each of two roundings is below an eighth
 _SATURATED: Final = 2.0**61  # of a public point in the units of the sums
 
 
@@ -112,6 +119,52 @@ class Curator:
         total = np.clip(parts, 0, unit).sum(keepdims=True)
         return float(self._charged.noisy(release, total)[0]) / unit / self._n_rows
 
+    def target_quantile(self, label: str, quantile: float) -> float:
+        """A quantile of the mapped target, one of the charged selections.
+
+        The exponential mechanism over a public grid of values: a candidate's score is how many
+        records would have to change sides for it to be the quantile (:mod:`.target_ranks`).
+        """
+        release = self._charged.take_choice(label, Quantity.TARGET_RANKS)
+        scores = rank_scores(self._target, quantile, self._n_rows, release.unit)
+        return value_of(int(self._charged.choose(release, scores)[0]))
+
+    def minimiser(self, label: str, objective: Objective, centre: float) -> Point:
+        """The minimiser of an objective, with the random vectors and the noise that were charged.
+
+        Parameters
+        ----------
+        label : str
+            Of the release on the grid.
+        objective : Objective
+            As charged.
+        centre : float
+            Public; the mapped target is measured from it.
+
+        Raises
+        ------
+        NotConvergedError
+            The minimiser was not found within the radius that the charge reckons with. That says
+            something about the records, as an exit status may.
+        """
+        release = self._charged.take_minimiser(label)
+        size = self._design.n_features + 1
+        term = self._charged.random_vector(Quantity.OBJECTIVE_TERM, size)
+        records = Records(self._design, self._grid, self._target - centre, self._shares)
+        bits = grid_bits(self._n_rows)[1]
+        minimum = minimise(records, objective, term, bits=bits, within=release.radius / 2)
+        shift = self._charged.random_vector(Quantity.MINIMISER_SHIFT, size)
+        lengths = np.linalg.norm(term) / objective.ridge + np.linalg.norm(shift)
+        if not minimum.distance + NOISE_ERROR * lengths <= release.radius:
+            raise NotConvergedError(
+                "the minimiser was not found to the accuracy that was charged for",
+                hint="a larger --ridge or --smoothing makes the problem easier; the charge stays",
+            )
+        integers = np.rint(np.clip((minimum.point + shift) / release.step, -_EXACT, _EXACT))
+        noisy = self._charged.noisy(release.noise, integers.astype(np.int64))
+        point = noisy.astype(np.float64) * (release.step / self._grid.row_norm)
+        return Point(point[:-1], point[-1], centre - 0.5)
+
     def class_means(self, label: str) -> Floats:
         """Noisy share of each class among the records, one of the charged releases, shape (k,)."""
         release = self._charged.take_sum(label, Quantity.CLASS_SUMS)
@@ -177,6 +230,21 @@ class Curator:
         gradient = self._charged.noisy(release, sums).astype(np.float64)
         gradient *= self._length(clip, unit)
         return Point(gradient[:-1], gradient[-1])
+
+    def batch_gradient(self, label: str, point: Point, *, clip: float) -> Point:
+        """The noisy mean gradient over the next batch of records, one of the charged releases.
+
+        Batches are the public row positions modulo the number of releases: each record is in one
+        and is charged once, whatever the other batches released (parallel composition).
+        """
+        batch = self._charged.batch(label)
+        release = self._charged.take_sum(label, Quantity.BATCH_GRADIENT)
+        residuals = self._residual_integers(point, clip, release.unit)
+        others = np.arange(len(residuals)) % release.count != batch
+        residuals[others] = 0
+        noisy = self._charged.noisy(release, self._rows.gradient(residuals)).astype(np.float64)
+        noisy *= self._length(clip, release.unit) * release.count
+        return Point(noisy[:-1], noisy[-1])
 
     def _clip_and_unit(self, release: SumRelease, point: Point, clip: float) -> tuple[float, int]:
         """As asked and charged, or finer where the loss bounds the gradients at this point.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar, TypeVar, final
 
@@ -192,6 +193,62 @@ class BoundedRangeEvent(Event):
         return super().to_json() | {"eta": _fractions_to_json(self.eta)}
 
 
+class MinimiserLaw(StrEnum):
+    """The law of the vector that perturbs an objective or its minimiser."""
+
+    L2 = "l2"
+    """Density proportional to ``exp(-|b|_2 / scale)``."""
+    L1 = "l1"
+    """Density proportional to ``exp(-|b|_1 / scale)``: independent Laplace coordinates."""
+    GAUSSIAN = "gaussian"
+    """Independent normal coordinates of standard deviation ``scale``."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MinimiserEvent(Event):
+    """The minimiser of an objective with a random linear term; or one plus a random vector.
+
+    The random term b of the objective is a bijective function of its minimiser. Neighbours map one
+    minimiser to terms that are at most ``sensitivity`` apart in the law's norm (l2 for Gaussian),
+    and the determinants of the two maps are at most ``1 + jacobian`` apart. A random vector that is
+    added to the minimiser has ``jacobian`` zero and the minimiser's own sensitivity.
+
+    Attributes
+    ----------
+    law : MinimiserLaw
+        Of the random vector.
+    sensitivity : PerAdjacency[Fraction]
+        In the law's norm, > 0.
+    scale : Fraction
+        Of the law, > 0.
+    jacobian : PerAdjacency[Fraction]
+        q, >= 0: the ratio of determinants is at most 1 + q.
+    """
+
+    mechanism: ClassVar[str] = "minimiser"
+    law: MinimiserLaw
+    sensitivity: PerAdjacency[Fraction]
+    scale: Fraction
+    jacobian: PerAdjacency[Fraction]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.law, MinimiserLaw):
+            raise ValueError(f"law must be a MinimiserLaw, not {_kind(self.law)}")
+        _check_fractions("sensitivity", self.sensitivity)
+        _check_fractions("scale", PerAdjacency(replace_one=self.scale, add_remove=self.scale))
+        _check_fractions("jacobian", self.jacobian, or_zero=True)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        return super().to_json() | {
+            "law": str(self.law),
+            "sensitivity": _fractions_to_json(self.sensitivity),
+            "scale": _fraction_text(self.scale),
+            "jacobian": _fractions_to_json(self.jacobian),
+        }
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class NonPrivateEvent(Event):
@@ -228,6 +285,8 @@ def event_from_json(value: object) -> Event:
     if mechanism == BoundedRangeEvent.mechanism:
         label, count, eta = _read_fractions(fields, "eta")
         return BoundedRangeEvent(label=label, count=count, eta=eta)
+    if mechanism == MinimiserEvent.mechanism:
+        return _read_minimiser(fields)
     if mechanism == NonPrivateEvent.mechanism:
         _check_keys(fields, {"label", "count"})
         return NonPrivateEvent(label=_text(fields, "label"), count=_integer(fields, "count"))
@@ -255,6 +314,18 @@ def _read_laplace(fields: dict[object, object]) -> LaplaceEvent:
     )
 
 
+def _read_minimiser(fields: dict[object, object]) -> MinimiserEvent:
+    _check_keys(fields, {"label", "count", "law", "sensitivity", "scale", "jacobian"})
+    return MinimiserEvent(
+        label=_text(fields, "label"),
+        count=_integer(fields, "count"),
+        law=MinimiserLaw(_text(fields, "law")),
+        sensitivity=_fractions(fields, "sensitivity"),
+        scale=_fraction(fields, "scale"),
+        jacobian=_fractions(fields, "jacobian"),
+    )
+
+
 def _integers(fields: dict[object, object], key: str) -> PerAdjacency[int]:
     pair = _pair_fields(fields, key)
     return PerAdjacency(
@@ -267,12 +338,15 @@ def _read_fractions(
     fields: dict[object, object], key: str
 ) -> tuple[str, int, PerAdjacency[Fraction]]:
     _check_keys(fields, {"label", "count", key})
+    return _text(fields, "label"), _integer(fields, "count"), _fractions(fields, key)
+
+
+def _fractions(fields: dict[object, object], key: str) -> PerAdjacency[Fraction]:
     pair = _pair_fields(fields, key)
-    numbers = PerAdjacency(
+    return PerAdjacency(
         replace_one=_fraction(pair, Adjacency.REPLACE_ONE.value),
         add_remove=_fraction(pair, Adjacency.ADD_REMOVE.value),
     )
-    return _text(fields, "label"), _integer(fields, "count"), numbers
 
 
 def _pair_fields(fields: dict[object, object], key: str) -> dict[object, object]:
@@ -341,12 +415,12 @@ def _check_integers(name: str, pair: PerAdjacency[int]) -> None:
         _check_positive_int(f"{name} ({adjacency})", _pair(name, pair).under(adjacency))
 
 
-def _check_fractions(name: str, pair: PerAdjacency[Fraction]) -> None:
+def _check_fractions(name: str, pair: PerAdjacency[Fraction], *, or_zero: bool = False) -> None:
     for adjacency in Adjacency:
         value = _pair(name, pair).under(adjacency)
         if not isinstance(value, Fraction):
             raise ValueError(f"{name} ({adjacency}) must be a Fraction, not {_kind(value)}")
-        if value <= 0:
+        if value < 0 or (value == 0 and not or_zero):
             raise ValueError(f"{name} ({adjacency}) must be positive, not {value}")
 
 

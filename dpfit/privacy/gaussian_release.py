@@ -38,7 +38,7 @@ def squared_factor(quantity: Quantity, grid: Grid, chosen: int) -> PerAdjacency[
         Columns of a partial gradient.
     """
     match quantity:
-        case Quantity.GRADIENT:
+        case Quantity.GRADIENT | Quantity.BATCH_GRADIENT:
             return _twice(grid.squared_norm)
         case Quantity.PARTIAL_GRADIENT:
             return _twice(min(grid.squared_norm, (chosen + 1) * grid.largest_entry**2))
@@ -52,8 +52,7 @@ def squared_factor(quantity: Quantity, grid: Grid, chosen: int) -> PerAdjacency[
             return PerAdjacency(replace_one=2, add_remove=2)
         case Quantity.CLASS_SUMS:
             return PerAdjacency(replace_one=2, add_remove=1)
-        case Quantity.SELECTION | Quantity.VOTES:
-            raise ValueError("a selection has no Gaussian sensitivity")
+    raise ValueError(f"{quantity} is no sum over records")
 
 
 def with_room(factor: PerAdjacency[int]) -> PerAdjacency[int]:
@@ -94,6 +93,8 @@ class GaussianRelease:
         Columns of a partial gradient.
     refined : bool
         Whether a step may use a larger unit where its public point allows it.
+    charges : int or None
+        How often one record is charged, where that is not at every release.
     """
 
     label: str
@@ -104,6 +105,7 @@ class GaussianRelease:
     count: int
     chosen: int = 0
     refined: bool = False
+    charges: int | None = None
 
     @property
     def noise_multiplier(self) -> float:
@@ -119,7 +121,7 @@ class GaussianRelease:
             label=self.label,
             squared_sensitivity=self.squared_factor.times(self.unit**2),
             scale=1 << self.scale_bits,
-            count=self.count,
+            count=self.charges or self.count,
         )
 
 
@@ -163,7 +165,7 @@ def plan_release(
     if squared_mu is None:
         unit, scale_bits = 1 << unit_bits, 0
     else:
-        share_of_one = squared_mu / (planned.count * factor.under(adjacency))
+        share_of_one = squared_mu / (planned.charges * factor.under(adjacency))
         unit, scale_bits = finest_unit(share_of_one, unit_bits, _SCALE_BITS)
     return GaussianRelease(
         planned.label,
@@ -174,6 +176,7 @@ def plan_release(
         planned.count,
         planned.chosen,
         refined,
+        planned.charges,
     )
 
 

@@ -50,6 +50,10 @@ class LaplaceRelease:
         Number of releases.
     chosen : int
         Columns of the partial gradient.
+    quantity : Quantity
+        The only question that this release answers.
+    charges : int or None
+        How often one record is charged, where that is not at every release.
     """
 
     label: str
@@ -59,8 +63,8 @@ class LaplaceRelease:
     scale_bits: int
     count: int
     chosen: int
-
-    quantity = Quantity.PARTIAL_GRADIENT
+    quantity: Quantity = Quantity.PARTIAL_GRADIENT
+    charges: int | None = None
 
     @property
     def noise_multiplier(self) -> float:
@@ -75,7 +79,7 @@ class LaplaceRelease:
             l1_sensitivity=self.l1_factor.times(self.unit),
             squared_sensitivity=self.squared_factor.times(self.unit**2),
             scale=1 << self.scale_bits,
-            count=self.count,
+            count=self.charges or self.count,
         )
 
 
@@ -85,9 +89,10 @@ def plan_laplace(
     *,
     unit_bits: int,
     rho: Fraction | None,
+    epsilon: Fraction | None = None,
     adjacency: Adjacency,
 ) -> LaplaceRelease:
-    """The finest unit for which ``count`` releases are together at most ``rho``-zCDP.
+    """The finest unit for which all releases are together at most ``rho``-zCDP or ``epsilon``-DP.
 
     One release costs the lesser of ``D_2^2 / (2 b^2)`` and what ``D_1 / b`` pure differential
     privacy implies; the unit may be as large as either allows.
@@ -100,8 +105,8 @@ def plan_laplace(
         The record map's integer bounds.
     unit_bits : int
         Upper bound on the bits of the unit.
-    rho : Fraction or None
-        What to spend; None plans a run without noise.
+    rho, epsilon : Fraction or None
+        What to spend, in one of them; both None plan a run without noise.
     adjacency : Adjacency
         The neighbouring relation under which ``rho`` is meant.
 
@@ -111,15 +116,26 @@ def plan_laplace(
         The budget leaves no number grid.
     """
     l1, squared_l2 = l1_factor(grid, planned.chosen), _squared_l2(grid, planned.chosen)
-    if rho is None:
-        unit, scale_bits = 1 << unit_bits, 0
-    else:
-        rho_of_one = rho / planned.count
+    if epsilon is not None:
+        share = (epsilon / planned.charges / l1.under(adjacency)) ** 2
+    elif rho is not None:
+        rho_of_one = rho / planned.charges
         by_pure = (Fraction(pure_epsilon(rho_of_one)) / l1.under(adjacency)) ** 2
         share = max(2 * rho_of_one / squared_l2.under(adjacency), by_pure)
+    if epsilon is None and rho is None:
+        unit, scale_bits = 1 << unit_bits, 0
+    else:
         unit, scale_bits = finest_unit(share, unit_bits, _SCALE_BITS)
     return LaplaceRelease(
-        planned.label, l1, squared_l2, unit, scale_bits, planned.count, planned.chosen
+        planned.label,
+        l1,
+        squared_l2,
+        unit,
+        scale_bits,
+        planned.count,
+        planned.chosen,
+        planned.quantity,
+        planned.charges,
     )
 
 

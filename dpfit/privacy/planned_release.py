@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpfit.privacy.events import MinimiserLaw
+from dpfit.privacy.objective import Objective
 from dpfit.privacy.quantity import Quantity
 
 
@@ -28,6 +30,13 @@ class PlannedRelease:
         Whether the noise is Laplace's: a selection by peeling, or a partial gradient.
     residual_clip : float, optional
         tau of a gradient, where its charge may depend on it.
+    pure_part : Fraction
+        Of the whole epsilon, or of rho, what is spent as pure epsilon; the other parts are of what
+        all of these leave.
+    objective : Objective, optional
+        Whose minimiser is released.
+    law : MinimiserLaw, optional
+        Of the random vector in or on a minimiser.
     """
 
     label: str
@@ -37,8 +46,16 @@ class PlannedRelease:
     chosen: int = 0
     laplace: bool = False
     residual_clip: float | None = None
+    pure_part: Fraction = Fraction(0)
+    objective: Objective | None = None
+    law: MinimiserLaw | None = None
 
     @property
     def selects(self) -> bool:
         """Whether columns are chosen, instead of sums released."""
-        return self.quantity in (Quantity.SELECTION, Quantity.VOTES)
+        return self.quantity in (Quantity.SELECTION, Quantity.VOTES, Quantity.TARGET_RANKS)
+
+    @property
+    def charges(self) -> int:
+        """How often one record is charged: once if each release has records of its own."""
+        return 1 if self.quantity is Quantity.BATCH_GRADIENT else self.count

@@ -22,13 +22,14 @@ def score_sensitivity(quantity: Quantity, grid: Grid) -> PerAdjacency[int]:
 
     One record's share of a gradient sum has entries of at most ``K_inf unit``: a score moves by
     twice that when the record is replaced and once when it is zeroed. It is in one block of rows
-    alone, which votes for a column once or not at all: a count moves by at most 1 either way.
+    alone, which votes for a column once or not at all: a count moves by at most 1 either way. So do
+    the numbers of records below and up to a candidate for a quantile.
     """
     match quantity:
         case Quantity.SELECTION:
             entry = grid.largest_entry
             return PerAdjacency(replace_one=2 * entry, add_remove=entry)
-        case Quantity.VOTES:
+        case Quantity.VOTES | Quantity.TARGET_RANKS:
             return PerAdjacency(replace_one=1, add_remove=1)
     raise ValueError(f"{quantity} is no selection")
 
@@ -86,12 +87,13 @@ def plan_selection(
     *,
     unit_bits: int,
     rho: Fraction | None,
+    epsilon: Fraction | None = None,
     adjacency: Adjacency,
 ) -> SelectionRelease:
-    """The finest unit for which all rounds together are at most ``rho``-zCDP.
+    """The finest unit for which all rounds together are at most ``rho``-zCDP, or ``epsilon``-DP.
 
-    A round of range eta costs ``eta^2 / 8``, so ``unit = isqrt(2 rho 4^b / (k T D^2))`` with D the
-    sensitivity in units.
+    A round of range ``eta = 2 D unit / 2^b``, with D the sensitivity in units, costs ``eta^2 / 8``,
+    so ``unit = isqrt(2 rho 4^b / (k T D^2))``; or it costs eta.
 
     Parameters
     ----------
@@ -101,8 +103,8 @@ def plan_selection(
         Gives K_inf.
     unit_bits : int
         Upper bound on the bits of the unit.
-    rho : Fraction or None
-        What to spend; None plans a run without noise.
+    rho, epsilon : Fraction or None
+        What to spend, in one of them; both None plan a run without noise.
     adjacency : Adjacency
         The neighbouring relation under which ``rho`` is meant.
 
@@ -112,11 +114,15 @@ def plan_selection(
         The budget leaves no number grid.
     """
     sensitivity = score_sensitivity(planned.quantity, grid)
-    if rho is None:
+    rounds = planned.chosen * planned.count
+    moved = sensitivity.under(adjacency)
+    if epsilon is not None:
+        share = (epsilon / (2 * rounds * moved)) ** 2
+    elif rho is not None:
+        share = 2 * rho / (rounds * moved**2)
+    if epsilon is None and rho is None:
         unit, scale_bits = 1 << unit_bits, 0
     else:
-        rounds = planned.chosen * planned.count
-        share = 2 * rho / (rounds * sensitivity.under(adjacency) ** 2)
         unit, scale_bits = finest_unit(share, unit_bits, _SCALE_BITS)
     return SelectionRelease(
         planned.label,

@@ -1,0 +1,172 @@
+"""Median regression by objective perturbation.
+
+The published algorithm (Chen, Miao and Tang, 2020, algorithm 1) minimises a smoothed absolute loss
+plus a ridge plus a random linear term b, with a density of b in proportion to
+``exp(-(epsilon / 4) |b|_1)``, and claims epsilon-differential privacy. The density of the minimiser
+is that of b times the determinant of the map between them, and the published proof leaves the
+determinant out: with 1,000 records, ridge 0.01 and smoothing 0.1 an epsilon of 0.5 is really 1.269
+(measured, and the bound is attained). Here the determinant is charged,
+
+    epsilon = sensitivity / scale + ln(1 + |z|^2 / (smoothing ridge)),
+
+where replacing a record z = (x, constant) moves b by at most ``2 S |z|`` in the law's norm and S
+bounds the slope of the loss (methods, 3.2, O1 and O2; for the l2 law Chaudhuri, Monteleoni and
+Sarwate, 2011, whose two-eigenvalue bound a record of rank one halves). With Gaussian b (O3) the
+determinant's part is pure and the rest a Gaussian curve with a larger delta (:mod:`.accountant`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Final
+
+from dpfit.algorithms.base import Setting
+from dpfit.algorithms.default_rule import PublicScale
+from dpfit.algorithms.median import (
+    CENTRE,
+    MAIN_PART,
+    ON_GRID,
+    main_epsilon,
+    sparse_outcome,
+)
+from dpfit.algorithms.outcome import Outcome
+from dpfit.losses.smoothed import HuberSmoothed
+from dpfit.privacy.conversion import gaussian_mu, log1p_up
+from dpfit.privacy.curator import Curator
+from dpfit.privacy.events import MinimiserLaw
+from dpfit.privacy.objective import Objective
+from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.quantity import Quantity
+
+_SMOOTHING: Final = 0.1
+_CURVATURE: Final = 0.3  # of epsilon, for the determinant
+
+
+@dataclass(frozen=True)
+class MedianObjective:
+    """Perturbs an objective once and releases its minimiser.
+
+    Attributes
+    ----------
+    sparsity : int or None
+        Coefficients to keep at the end.
+    quantile : float
+        A half is the median.
+    smoothing : float
+        gamma, of the target's range.
+    ridge : float
+        In records: the penalty is ``(ridge / 2) |w|^2`` beside the sum of the losses.
+    noise : str
+        Law of the linear term: ``l2``, ``l1`` or ``gaussian``.
+    curvature_part : float
+        Of the budget, for the determinant under a Gaussian law.
+    """
+
+    sparsity: int | None
+    quantile: float
+    smoothing: float
+    ridge: float
+    noise: str
+    curvature_part: float
+
+    name = "median-objective"
+    steps = 1
+
+    def settings(self) -> Mapping[str, Setting]:
+        return asdict(self)
+
+    @property
+    def objective(self) -> Objective:
+        return Objective(HuberSmoothed(self.quantile, self.smoothing), self.ridge)
+
+    def planned(self) -> list[PlannedRelease]:
+        """A tenth of the budget for the centre, a hundredth for the last digits, the rest for b."""
+        law, term = MinimiserLaw(self.noise), Quantity.OBJECTIVE_TERM
+        if law is MinimiserLaw.GAUSSIAN:
+            pure, gaussian = Fraction(self.curvature_part), 1 - ON_GRID**2
+        else:
+            pure, gaussian = MAIN_PART - ON_GRID, Fraction(0)
+        b = PlannedRelease(
+            "linear term of the objective",
+            term,
+            1,
+            gaussian,
+            pure_part=pure,
+            objective=self.objective,
+            law=law,
+        )
+        return [CENTRE, b, on_grid(law, self.objective)]
+
+    def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
+        """Centre, perturb, minimise; keep the largest coefficients, if asked."""
+        report_progress(0)
+        centre = curator.target_quantile(CENTRE.label, self.quantile)
+        point = curator.minimiser("minimiser", self.objective, centre)
+        report_progress(1)
+        return sparse_outcome(point, self.sparsity)
+
+
+def on_grid(law: MinimiserLaw, objective: Objective) -> PlannedRelease:
+    """The release of a noisy minimiser's integers: pure where its law is."""
+    laplace = law is not MinimiserLaw.GAUSSIAN
+    return PlannedRelease(
+        "minimiser",
+        Quantity.MINIMISER,
+        1,
+        Fraction(0) if laplace else ON_GRID**2,
+        pure_part=ON_GRID if laplace else Fraction(0),
+        laplace=laplace,
+        objective=objective,
+    )
+
+
+def default_rule(
+    scale: PublicScale,
+    sparsity: int | None,
+    quantile: float,
+    *,
+    smoothing: float | None = None,
+    ridge: float | None = None,
+    noise: str | None = None,
+) -> MedianObjective:
+    """Settings from public quantities; what is given decides what follows from it.
+
+    The smoothing is a tenth of the range, and the ridge gives the determinant 0.3 of epsilon: best
+    of 0.03, 0.1, 0.3 and of 0.1, 0.3, 0.5 in the worst case over two tables and heavy tails, the
+    first two of which the rest hardly move. With a delta the law is the one whose b is shorter.
+
+    Parameters
+    ----------
+    scale : PublicScale
+        Public size of the problem.
+    sparsity : int or None
+        Coefficients to keep at the end.
+    quantile : float
+        A half is the median.
+    smoothing, ridge, noise : optional
+        As the user asked.
+    """
+    epsilon = main_epsilon(scale)
+    needed = scale.record_length**2 / math.expm1(_CURVATURE * epsilon)
+    if smoothing is None:
+        smoothing = _SMOOTHING if ridge is None else min(max(_SMOOTHING, needed / ridge), 1.0)
+    if ridge is None:
+        ridge = needed / smoothing
+    spent = float(log1p_up(Fraction(scale.record_length**2 / (smoothing * ridge))))
+    if noise is None:
+        noise = _shorter_law(scale, epsilon - spent)
+    part = spent / epsilon * float(MAIN_PART) * (1.0 + 1e-9)
+    return MedianObjective(sparsity, quantile, smoothing, ridge, noise, min(part, float(MAIN_PART)))
+
+
+def _shorter_law(scale: PublicScale, epsilon: float) -> str:
+    """By the mean length of b, in units of what a record moves: p / epsilon or sqrt(p) / mu."""
+    budget, size = scale.budget, scale.n_features + 1
+    if budget is None or budget.delta is None or epsilon <= 0.0:
+        return MinimiserLaw.L2.value
+    mu = gaussian_mu(epsilon, budget.delta / (4.0 if scale.replaces else 2.0))
+    better = math.sqrt(size) / mu < size / epsilon
+    return MinimiserLaw.GAUSSIAN.value if better else MinimiserLaw.L2.value
