@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.calibration import Budget
 
 
 def text_scale(**changes: object) -> PublicScale:
@@ -15,7 +14,7 @@ def text_scale(**changes: object) -> PublicScale:
         "n_features": 125_552,
         "loss": "logistic",
         "row_norm": 1.0,
-        "squared_mu": Fraction(0.448) ** 2,
+        "budget": Budget(mu=0.448),
         "adjacency": Adjacency.REPLACE_ONE,
     }
     return PublicScale(**{**facts, **changes})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +10,7 @@ from hypothesis import strategies as st
 from dpfit.algorithms.dp_ight import DpIght, default_rule, within_ball
 from dpfit.algorithms.hard_threshold import hard_threshold
 from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.calibration import Budget
 from dpfit.privacy.point import Point
 from text_scale import text_scale
 
@@ -146,10 +145,8 @@ def test_the_default_rule_is_the_measured_one() -> None:
 
 def test_add_remove_with_half_the_budget_is_replace_one() -> None:
     """Zeroing moves a sum half as far, so mu under add-remove is worth 2 mu under replace-one."""
-    replace_one = text_scale(squared_mu=Fraction(4, 100)).rows_times_mu
-    add_remove = text_scale(
-        squared_mu=Fraction(1, 100), adjacency=Adjacency.ADD_REMOVE
-    ).rows_times_mu
+    replace_one = text_scale(budget=Budget(mu=0.2)).rows_times_mu
+    add_remove = text_scale(budget=Budget(mu=0.1), adjacency=Adjacency.ADD_REMOVE).rows_times_mu
     assert replace_one == pytest.approx(add_remove)
 
 

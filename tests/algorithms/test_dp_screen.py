@@ -26,12 +26,12 @@ from text_scale import text_scale
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 @pytest.mark.parametrize("sparsity", [None, 20, 500])
-@pytest.mark.parametrize("squared_mu", [None, Fraction(1, 100), Fraction(50)])
+@pytest.mark.parametrize("budget", [None, Budget(mu=0.1), Budget(mu=7.0)])
 def test_the_shares_are_the_whole_budget(
-    loss: str, sparsity: int | None, squared_mu: Fraction | None
+    loss: str, sparsity: int | None, budget: Budget | None
 ) -> None:
     """The parts of mu^2 are positive and sum to exactly one."""
-    planned = default_rule(text_scale(loss=loss, squared_mu=squared_mu), sparsity).planned()
+    planned = default_rule(text_scale(loss=loss, budget=budget), sparsity).planned()
     assert sum(one.budget_part for one in planned) == 1
     assert all(one.budget_part > 0 for one in planned)
 
@@ -55,7 +55,7 @@ def fitted(loss: str, sparsity: int | None) -> tuple[object, np.ndarray]:
     if loss == "squared":
         target = (score - score.min()) / (score.max() - score.min())
     algorithm = default_rule(
-        text_scale(n_rows=2_000, n_features=30, loss=loss, squared_mu=None), sparsity
+        text_scale(n_rows=2_000, n_features=30, loss=loss, budget=None), sparsity
     )
     releases = [
         plan_release(planned, grid, unit_bits=20, squared_mu=None, adjacency=Adjacency.REPLACE_ONE)

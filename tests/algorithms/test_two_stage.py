@@ -77,10 +77,10 @@ def test_the_charge_keeps_the_budget(loss: str, adjacency: Adjacency) -> None:
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
-@pytest.mark.parametrize("squared_mu", [None, Fraction(1, 100), Fraction(50)])
-def test_the_shares_are_the_whole_budget(loss: str, squared_mu: Fraction | None) -> None:
+@pytest.mark.parametrize("budget", [None, Budget(mu=0.1), Budget(mu=7.0)])
+def test_the_shares_are_the_whole_budget(loss: str, budget: Budget | None) -> None:
     """The parts sum to exactly one and are told with the settings."""
-    scale = PublicScale(10_000, 500, loss, 1.0, squared_mu, Adjacency.REPLACE_ONE)
+    scale = PublicScale(10_000, 500, loss, 1.0, budget, Adjacency.REPLACE_ONE)
     algorithm = default_rule(scale, 20)
     assert sum(one.budget_part for one in algorithm.planned()) == 1
     assert algorithm.settings()["budget_parts"] == {"votes": 0.5, "descent": 0.5}
