@@ -30,6 +30,7 @@ from dpfit.algorithms.median import (
     MAIN_PART,
     ON_GRID,
     main_epsilon,
+    moved_by_one,
     sparse_outcome,
 )
 from dpfit.algorithms.outcome import Outcome
@@ -42,6 +43,8 @@ from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.quantity import Quantity
 
 _SMOOTHING: Final = 0.1
+_REACH: Final = 3.0
+_LEAST_RIDGE: Final = 1e-3  # in records: less is no help, and a harder problem
 _CURVATURE: Final = 0.3  # of epsilon, for the determinant
 
 
@@ -135,8 +138,9 @@ def default_rule(
     """Settings from public quantities; what is given decides what follows from it.
 
     The smoothing is a tenth of the range, and the ridge gives the determinant 0.3 of epsilon: best
-    of 0.03, 0.1, 0.3 and of 0.1, 0.3, 0.5 in the worst case over two tables and heavy tails, the
-    first two of which the rest hardly move. With a delta the law is the one whose b is shorter.
+    of 0.03, 0.1, 0.3 and of 0.1, 0.3, 0.5 over two tables and heavy tails. The ridge is also large
+    enough for b alone to move w by at most 3, of the range. With a delta the law is the one whose b
+    is shorter.
 
     Parameters
     ----------
@@ -151,22 +155,24 @@ def default_rule(
     """
     epsilon = main_epsilon(scale)
     needed = scale.record_length**2 / math.expm1(_CURVATURE * epsilon)
+    lengths = _lengths_of_term(scale, (1.0 - _CURVATURE) * epsilon)
+    if noise is None:
+        noise = min(lengths, key=lambda law: lengths[law])
     if smoothing is None:
         smoothing = _SMOOTHING if ridge is None else min(max(_SMOOTHING, needed / ridge), 1.0)
     if ridge is None:
-        ridge = needed / smoothing
+        ridge = max(needed / smoothing, lengths.get(noise, 0.0) / _REACH, _LEAST_RIDGE)
     spent = float(log1p_up(Fraction(scale.record_length**2 / (smoothing * ridge))))
-    if noise is None:
-        noise = _shorter_law(scale, epsilon - spent)
     part = spent / epsilon * float(MAIN_PART) * (1.0 + 1e-9)
     return MedianObjective(sparsity, quantile, smoothing, ridge, noise, min(part, float(MAIN_PART)))
 
 
-def _shorter_law(scale: PublicScale, epsilon: float) -> str:
-    """By the mean length of b, in units of what a record moves: p / epsilon or sqrt(p) / mu."""
+def _lengths_of_term(scale: PublicScale, epsilon: float) -> dict[str, float]:
+    """Mean l2 length of b under each law that the budget allows."""
     budget, size = scale.budget, scale.n_features + 1
-    if budget is None or budget.delta is None or epsilon <= 0.0:
-        return MinimiserLaw.L2.value
-    mu = gaussian_mu(epsilon, budget.delta / (4.0 if scale.replaces else 2.0))
-    better = math.sqrt(size) / mu < size / epsilon
-    return MinimiserLaw.GAUSSIAN.value if better else MinimiserLaw.L2.value
+    moved = moved_by_one(scale)
+    lengths = {MinimiserLaw.L2.value: moved * size / epsilon}
+    if budget is not None and budget.delta is not None:
+        mu = gaussian_mu(epsilon, budget.delta / (4.0 if scale.replaces else 2.0))
+        lengths[MinimiserLaw.GAUSSIAN.value] = moved * math.sqrt(size) / mu
+    return lengths

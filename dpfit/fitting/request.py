@@ -83,6 +83,8 @@ CALIBRATIONS: Final = (EXACT, "paper", "paper-corollary")
 _DEFAULT_HUBER: Final = 0.1  # of the target's range
 _SHARES: Final = (1e-9, 1e9)
 
+_RIDGES: Final = (1e-6, 1e12)
+
 _TEXT_ENTRY: Final = 0.2
 _TABLE_ENTRY: Final = 0.5
 _LARGEST_COUNT: Final = 1 << 40  # of rows or features: more would leave no number grid
@@ -242,7 +244,8 @@ class FitRequest:
                 raise UsageError("--quantile must lie strictly between 0 and 1")
         _positive("--smoothing", self.smoothing)
         _positive("--ridge", self.ridge)
-        _usable("--ridge", self.ridge)
+        if self.ridge is not None and not _RIDGES[0] <= self.ridge <= _RIDGES[1]:
+            raise UsageError(f"--ridge must lie between {_RIDGES[0]:g} and {_RIDGES[1]:g} records")
         if self.noise is not None:
             _one_of("--noise", self.noise, NOISES)
         if self.batches is not None:
