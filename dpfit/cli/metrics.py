@@ -69,7 +69,9 @@ class _ValueMetrics:
         self._predictor, self._source = LinearPredictor(model), source
         # Moments about a public value near the targets: about 0, those of 1e9 +- 1 cancel.
         self._middle = low + (high - low) / 2
+        self._of_quantile = model.loss == "absolute"
         self._rows = 0
+        self._below = 0
         self._absolute = 0.0
         self._squared = 0.0
         self._sum = 0.0
@@ -79,6 +81,7 @@ class _ValueMetrics:
         y = _numbers(block, self._source)
         gap = self._predictor.means(margins) - y
         self._rows += len(y)
+        self._below += int(np.count_nonzero(gap >= 0.0))
         self._absolute += float(np.abs(gap).sum())
         self._squared += float((gap * gap).sum())
         centred = y - self._middle
@@ -90,6 +93,8 @@ class _ValueMetrics:
         spread = self._sum_of_squares / self._rows - mean * mean
         mse = self._squared / self._rows
         values = {"rows": self._rows, "RMSE": math.sqrt(mse), "MAE": self._absolute / self._rows}
+        if self._of_quantile:
+            values["below"] = self._below / self._rows
         return values | ({"R2": 1.0 - mse / spread} if spread > 0.0 else {})
 
 
