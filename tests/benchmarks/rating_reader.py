@@ -47,7 +47,9 @@ def write_files(folder: Path) -> dict[str, Path]:
         pacsv.write_csv(content, folder / f"{name}.csv", quoted)
     pq.write_table(by_user, folder / "by-user.parquet")
     lines = np.char.add(
-        np.char.add(np.char.add((user + 1).astype(str), " "), np.char.add((item + 1).astype(str), " ")),
+        np.char.add(
+            np.char.add((user + 1).astype(str), " "), np.char.add((item + 1).astype(str), " ")
+        ),
         value.astype(str),
     )
     banner = f"%%MatrixMarket matrix coordinate real general\n{USERS} {ITEMS} {len(pairs)}\n"
