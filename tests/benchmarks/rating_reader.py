@@ -17,7 +17,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from dpfit.data.ratings import RatingOptions, RatingReader
-from dpfit.data.user_ratings import collect_ratings
+from dpfit.data.ratings_by_user import collect_ratings
 
 USERS, ITEMS, RATINGS = 6_000, 3_700, 1_000_000
 NAMES = {"user": "user", "item": "item", "value": "value"}

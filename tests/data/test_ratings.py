@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from dpfit.data.id_table import IdTable, read_ids
 from dpfit.data.ratings import RatingOptions, RatingReader
+from dpfit.data.ratings_by_user import RatingTable, collect_ratings, stream_ratings
 from dpfit.data.text_blocks import text_blocks
-from dpfit.data.user_ratings import RatingTable, collect_ratings, stream_ratings
 from dpfit.errors import DataError, StorageError, UsageError
 
 NAMES = {"user": "u", "item": "i", "value": "v"}

@@ -18,8 +18,8 @@ from dpfit.data.rating_records import RatingParser
 from dpfit.data.rating_reference import RatingPlan
 from dpfit.data.rating_rows import CodedRatings, ItemRule
 from dpfit.data.ratings import RATING_FORMATS, RatingOptions, RatingReader
+from dpfit.data.ratings_by_user import collect_ratings, stream_ratings
 from dpfit.data.text_blocks import TextBlock
-from dpfit.data.user_ratings import collect_ratings, stream_ratings
 from dpfit.errors import DataError
 
 KNOWN = ItemRule(frozenset(["1", "7", "a,b", "é", 'q"q']))

@@ -14,7 +14,7 @@ from dpfit.errors import DataError
 
 
 @dataclass(frozen=True)
-class UserRatings:
+class RatingsByUser:
     """Ratings of consecutive users of a reader's table, in compressed sparse row form.
 
     Attributes
@@ -43,11 +43,11 @@ class UserRatings:
         """Of each entry, which of the users it belongs to, from 0; shape (nnz,)."""
         return np.repeat(np.arange(self.n_users), np.diff(self.indptr))
 
-    def part(self, start: int, stop: int) -> UserRatings:
+    def part(self, start: int, stop: int) -> RatingsByUser:
         """Those of the users from ``start`` to before ``stop``, counted from 0."""
         indptr = self.indptr[start : stop + 1]
         entries = slice(indptr[0], indptr[-1])
-        return UserRatings(
+        return RatingsByUser(
             self.first_user + start, indptr - indptr[0], self.items[entries], self.values[entries]
         )
 
@@ -62,13 +62,13 @@ class RatingTable:
         Private: who they are, in the order of the input.
     items : IdTable
         The reader's, if that is fixed; else those that occur, in canonical order.
-    ratings : UserRatings
+    ratings : RatingsByUser
         Of all users.
     """
 
     users: IdTable
     items: IdTable
-    ratings: UserRatings
+    ratings: RatingsByUser
 
 
 def collect_ratings(reader: RatingReader) -> RatingTable:
@@ -91,7 +91,29 @@ def collect_ratings(reader: RatingReader) -> RatingTable:
     return RatingTable(reader.users, items, ratings)
 
 
-def stream_ratings(reader: RatingReader) -> Iterator[UserRatings]:
+def rating_parts(reader: RatingReader, *, grouped: bool = False) -> Iterator[RatingsByUser]:
+    """The ratings of all users, in parts: streamed where they stand by user, else collected.
+
+    Parameters
+    ----------
+    reader : RatingReader
+        Its table of users is new, its table of items fixed.
+    grouped : bool
+        Whether the user says that the ratings of each user stand together; in a LIBSVM file they
+        do.
+
+    Raises
+    ------
+    DataError
+        As `collect_ratings` and `stream_ratings`.
+    """
+    if grouped or reader.is_grouped:
+        yield from stream_ratings(reader)
+    else:
+        yield collect_ratings(reader).ratings
+
+
+def stream_ratings(reader: RatingReader) -> Iterator[RatingsByUser]:
     """Ratings user by user, of an input where those of a user stand together.
 
     Memory is that of a block and of one user's ratings. The reader's table of users must be new and
@@ -143,7 +165,7 @@ def _cut(block: RatingBlock, start: int, stop: int) -> RatingBlock:
     )
 
 
-def _by_user(blocks: list[RatingBlock], first: int, n_users: int, duplicates: str) -> UserRatings:
+def _by_user(blocks: list[RatingBlock], first: int, n_users: int, duplicates: str) -> RatingsByUser:
     user = np.concatenate([block.user for block in blocks]) - first
     item = np.concatenate([block.item for block in blocks])
     value = np.concatenate([_values(block) for block in blocks])
@@ -158,7 +180,7 @@ def _by_user(blocks: list[RatingBlock], first: int, n_users: int, duplicates: st
         user, item, value = user[kept], item[kept], value[kept]
     indptr = np.zeros(n_users + 1, np.int64)
     np.cumsum(np.bincount(user, minlength=n_users), out=indptr[1:])
-    return UserRatings(first, indptr, item, value)
+    return RatingsByUser(first, indptr, item, value)
 
 
 def _values(block: RatingBlock) -> NDArray[np.float64]:
