@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
@@ -10,7 +12,7 @@ from dpfit.data.encode import CellFault, finite_numbers
 from dpfit.data.id_table import coded_ids
 from dpfit.data.plain_records import PlainRecords, spells_nan
 from dpfit.data.rating_reference import RatingPlan
-from dpfit.data.rating_rows import CodedRatings
+from dpfit.data.rating_rows import CodedRatings, line_of_first
 from dpfit.data.text_blocks import TextBlock
 
 
@@ -38,7 +40,8 @@ class RatingParser:
     def parse(self, block: TextBlock) -> CodedRatings:
         """Ratings of the block; see `rating_reference.parse_block` for the contract."""
         fast = self.parse_fast(block.data)
-        return fast or rating_reference.parse_block(block, self._path, self._plan)
+        ratings = fast or rating_reference.parse_block(block, self._path, self._plan)
+        return replace(ratings, first_line=line_of_first(block, len(ratings.users.codes)))
 
     def parse_fast(self, data: bytes) -> CodedRatings | None:
         """Ratings of the block as the reference parser would give them, or None if not sure."""

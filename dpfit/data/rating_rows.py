@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.data.encode import CodedText
+from dpfit.data.text_blocks import TextBlock
+from dpfit.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class RatingBlock:
         The file, for errors.
     first_record : int or None
         Number of the first rating within the file, from 1; None if some were left out.
+    first_line : int or None
+        Line of the first rating, where each has one line of its own; else None.
     """
 
     user: NDArray[np.int64]
@@ -34,9 +38,29 @@ class RatingBlock:
     value: NDArray[np.float64] | None
     path: str
     first_record: int | None
+    first_line: int | None
 
     def __len__(self) -> int:
         return len(self.user)
+
+    def part(self, start: int, stop: int) -> RatingBlock:
+        """The ratings from ``start`` to before ``stop``, counted from 0."""
+        return RatingBlock(
+            self.user[start:stop],
+            self.item[start:stop],
+            None if self.value is None else self.value[start:stop],
+            self.path,
+            None if self.first_record is None else self.first_record + start,
+            None if self.first_line is None else self.first_line + start,
+        )
+
+    def fault(self, at: int, message: str, hint: str) -> DataError:
+        """What is wrong with a rating, counted from 0: with its line or else its number."""
+        if self.first_line is not None:
+            return DataError(message, path=self.path, line=self.first_line + at, hint=hint)
+        if self.first_record is not None:
+            message = f"{message} (rating {self.first_record + at})"
+        return DataError(message, path=self.path, hint=hint)
 
 
 @dataclass(frozen=True)
@@ -47,11 +71,19 @@ class CodedRatings:
     ----------
     users, items : CodedText
     values : float64 array, shape (n,), or None
+    first_line : int or None
+        Line of the first rating, where each has one line of its own; else None.
     """
 
     users: CodedText
     items: CodedText
     values: NDArray[np.float64] | None
+    first_line: int | None = None
+
+
+def line_of_first(block: TextBlock, n_ratings: int) -> int | None:
+    """The line of a block's first rating, if every line of the block holds one."""
+    return block.first_line if block.n_lines == n_ratings else None
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,6 @@ class RatingReader:
         value = coded.values
         known = item != UNKNOWN
         if known.all():
-            return RatingBlock(user, item, value, path, first)
+            return RatingBlock(user, item, value, path, first, coded.first_line)
         value = None if value is None else value[known]
-        return RatingBlock(user[known], item[known], value, path, None)
+        return RatingBlock(user[known], item[known], value, path, None, None)

@@ -132,10 +132,10 @@ def stream_ratings(reader: RatingReader) -> Iterator[RatingsByUser]:
         last = int(block.user[-1])
         complete = int(np.searchsorted(block.user, last))
         if last > first:
-            ended = [*held, _cut(block, 0, complete)]
+            ended = [*held, block.part(0, complete)]
             yield _by_user(ended, first, last - first, reader.options.duplicates)
             held, first = [], last
-        held.append(_cut(block, complete, len(block)))
+        held.append(block.part(complete, len(block)))
     yield _by_user(held, first, len(reader.users) - first, reader.options.duplicates)
 
 
@@ -143,26 +143,8 @@ def _check_grouped(block: RatingBlock, before: RatingBlock | None) -> None:
     previous = np.append(block.user[0] if before is None else before.user[-1], block.user[:-1])
     back = block.user < previous
     if back.any():
-        message = _placed("a user comes back after another one", block, int(np.argmax(back)))
-        raise DataError(message, path=block.path, hint="leave --grouped out")
-
-
-def _placed(message: str, block: RatingBlock, at: int) -> str:
-    """The message with the number of the rating where it is known."""
-    return (
-        message if block.first_record is None else f"{message} (rating {block.first_record + at})"
-    )
-
-
-def _cut(block: RatingBlock, start: int, stop: int) -> RatingBlock:
-    first = block.first_record
-    return replace(
-        block,
-        user=block.user[start:stop],
-        item=block.item[start:stop],
-        value=None if block.value is None else block.value[start:stop],
-        first_record=None if first is None else first + start,
-    )
+        at = int(np.argmax(back))
+        raise block.fault(at, "a user comes back after another one", "leave --grouped out")
 
 
 def _by_user(blocks: list[RatingBlock], first: int, n_users: int, duplicates: str) -> RatingsByUser:
@@ -191,7 +173,7 @@ def _values(block: RatingBlock) -> NDArray[np.float64]:
 def _repeated(blocks: list[RatingBlock], at: int) -> DataError:
     for block in blocks:
         if at < len(block):
-            message = _placed("a user rates an item for the second time", block, at)
-            return DataError(message, path=block.path, hint="see --duplicates last")
+            message = "a user rates an item for the second time"
+            return block.fault(at, message, "see --duplicates last")
         at -= len(block)
     raise AssertionError("no such rating")

@@ -205,7 +205,14 @@ def test_an_item_that_is_not_declared_has_its_place(
         ("csv", "1 2:3 4:5\n", ":1: the first record consists of INDEX:VALUE pairs"),
         ("csv", "u,i,v\n", "the input holds no ratings"),
         ("csv", "", "the input holds no ratings"),
-        ("csv", "u,i,v\nsecret,2,3\nx,2,3\nsecret,2,4\n", "for the second time (rating 3)"),
+        (
+            "csv",
+            "u,i,v\nsecret,2,3\nx,2,3\nsecret,2,4\n",
+            ":4: a user rates an item for the second time",
+        ),
+        ("csv", "u,i,v\n\nsecret,2,3\nx,2,3\nsecret,2,4\n", "for the second time (rating 3)"),
+        ("mtx", MATRIX + "1 2 1\n1 1 2\n1 2 1\n3 4 0\n", ":7: a user rates an item for the sec"),
+        ("parquet", parquet({"u": [1] * 2, "i": [1] * 2, "v": [1] * 2}), "time (rating 2)"),
         ("libsvm", "1:2 1:3\n", ":1: a column index is repeated"),
         ("parquet", parquet({"u": [1.5], "i": [1], "v": [1]}), "user column 'u' holds neither"),
         ("parquet", parquet({"u": [1], "i": [1], "v": ["1"]}), "the value column 'v' is not"),
@@ -256,7 +263,7 @@ def test_matrices_that_hold_no_ratings(head: str, message: str) -> None:
 def test_the_later_rating_counts_if_asked() -> None:
     """A user's second rating of an item: an error with its place, or --duplicates last."""
     content = "u,i,v\n1,2,3\n2,2,1\n1,2,4\n1,1,9\n"
-    assert "for the second time (rating 3)" in fault(content, "csv")
+    assert ":4: a user rates an item for the second time" in fault(content, "csv")
     found = triples(table_of(content, "csv", duplicates="last"))
     assert found == [("1", "1", 9.0), ("1", "2", 4.0), ("2", "2", 1.0)]
     assert triples(table_of("1:2 1:3\n", "libsvm", duplicates="last")) == [("1", "1", 3.0)]
@@ -267,7 +274,7 @@ def test_a_user_who_comes_back_is_found() -> None:
     content = b"u,i,v\na,1,3\nb,1,3\nsecret,1,3\na,2,3\n"
     items = IdTable(["1", "2"], fixed=True)
     reader = RatingReader(["-"], options_of("csv"), io.BytesIO(content), items=items)
-    with pytest.raises(DataError, match=r"a user comes back after another one \(rating 4\)"):
+    with pytest.raises(DataError, match=r"input:5: a user comes back after another one"):
         list(stream_ratings(reader))
 
 
