@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 ROWS, TEST_ROWS, COLUMNS, PER_ROW = 2000, 500, 1000, 14
+FILMS = 60
 JOBS = ("clerk", "engineer", "farmer", "nurse", "teacher")
 REGIONS = ("east", "north", "south", "west")
 JOB_EFFECT = (-0.4, 0.9, -0.8, 0.1, 0.3)
@@ -113,6 +114,27 @@ def sensor_table(stream: Stream, n: int) -> pa.Table:
     return pa.table({**columns, "yield": yields})
 
 
+def rating_rows(stream: Stream, users: int) -> tuple[list[str], list[str]]:
+    """CSV lines to fit to and lines held out: halves from 1 to 5, two hidden tastes, some noise."""
+    tastes = [(stream.bell(), stream.bell()) for _ in range(FILMS)]
+    liked = [0.35 * stream.bell() for _ in range(FILMS)]
+    train, test = ["user,film,stars"], ["user,film,stars"]
+    for user in range(users):
+        first, second, mood = stream.bell(), stream.bell(), 0.4 * stream.bell()
+        seen: list[int] = []
+        while len(seen) < 16 + user % 13:
+            u = stream.uniform()
+            film = int(FILMS * u * (0.5 + 0.5 * u))  # early films are seen more often
+            if film not in seen:
+                seen.append(film)
+        for place, film in enumerate(seen):
+            match = first * tastes[film][0] + second * tastes[film][1]
+            score = 3.2 + liked[film] + mood + 0.45 * match + 0.35 * stream.bell()
+            stars = min(10, max(2, int(2 * score + 0.5))) / 2
+            (test if place < 4 else train).append(f"u{user + 1:03d},film{film + 1:02d},{stars}")
+    return train, test
+
+
 def write_all(folder: Path) -> None:
     """Write every sample file into ``folder``."""
     text = Stream(1)
@@ -120,6 +142,10 @@ def write_all(folder: Path) -> None:
         write_lines(folder / name, text_rows(text, n))
     write_lines(folder / "income.csv", income_rows(Stream(2), 1500))
     write_lines(folder / "income.toml", INCOME_SCHEMA.splitlines())
+    train, test = rating_rows(Stream(4), 400)
+    write_lines(folder / "ratings.csv", train)
+    write_lines(folder / "ratings.test.csv", test)
+    write_lines(folder / "films.txt", [f"film{film + 1:02d}" for film in range(FILMS)])
     pq.write_table(sensor_table(Stream(3), 1000), folder / "sensors.parquet", compression="zstd")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -24,12 +23,11 @@ from dpfit.data.encode import (
 )
 from dpfit.data.numbers import BadNumber, parse_number
 from dpfit.data.pipeline import ordered_map
+from dpfit.data.plain_records import PlainRecords, spells_nan
 from dpfit.data.rows import RowBlock
 from dpfit.data.table_reference import TablePlan
 from dpfit.data.text_blocks import TextBlock
 from dpfit.errors import UsageError
-
-_QUOTED_FIELD = rb'(?<![^%b\n])"(?:[^"]++|"")*+"(?=[%b\r\n])'
 
 
 class LabelKind:
@@ -104,8 +102,7 @@ class BlockParser:
         self._na_numbers = list(_numbers_among(plan.feature_map.na))
         self._names = [str(i) for i in range(plan.n_fields)]
         self._convert_options = self._conversions()
-        delimiter = re.escape(plan.delimiter)
-        self._quoted_field = re.compile(_QUOTED_FIELD % (delimiter, delimiter))
+        self._plain = PlainRecords(plan.delimiter, plan.n_fields)
 
     def parse(self, block: TextBlock) -> RowBlock:
         """Rows of the block; see `table_reference.parse_block` for the contract."""
@@ -116,7 +113,7 @@ class BlockParser:
         """Rows of the block as the reference parser would give them, or None if not sure."""
         if not data.replace(b"\r\n", b"\n").strip(b"\n"):
             return self._no_rows()
-        if not self._is_plain(data):
+        if not self._plain.accepts(data):
             return None
         read = pacsv.ReadOptions(
             column_names=self._names, use_threads=False, block_size=len(data) + 1
@@ -131,35 +128,6 @@ class BlockParser:
     def _no_rows(self) -> RowBlock:
         nothing = TextBlock(b"", 1, 0)
         return table_reference.parse_block(nothing, self._path, self._plan)
-
-    def _is_plain(self, data: bytes) -> bool:
-        # One column: pyarrow cannot tell a blank line from an empty cell.
-        if self._plan.n_fields == 1 or b"\0" in data:
-            return False
-        # pyarrow would drop this mark in front of any block, not only of the file.
-        if data.startswith(b"\xef\xbb\xbf"):
-            return False
-        if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
-            return False
-        # pyarrow takes quotes anywhere: every one must belong to a well-formed field.
-        if b'"' not in data or self._has_simple_quotes(data):
-            return True
-        return b'"' not in self._quoted_field.sub(b"", data)
-
-    def _has_simple_quotes(self, data: bytes) -> bool:
-        """Whether quotes alternately open a field and close it: no doubled ones, no strays."""
-        letters = np.frombuffer(data, dtype=np.uint8)
-        at = np.flatnonzero(letters == ord('"'))
-        if len(at) % 2:
-            return False
-        opening, closing = at[0::2], at[1::2]
-        if opening[0] == 0:
-            opening = opening[1:]
-        before, after = letters[opening - 1], letters[closing + 1]
-        delimiter, newline = self._plan.delimiter[0], ord("\n")
-        starts = (before == delimiter) | (before == newline)
-        ends = (after == delimiter) | (after == newline) | (after == ord("\r"))
-        return bool(starts.all() and ends.all())
 
     def _may_be_na(self, array: pa.Array) -> bool:
         """Whether a number equals one that stands for an empty cell, in whatever spelling."""
@@ -189,7 +157,7 @@ class BlockParser:
         # One block of pyarrow's parser holds it all, so this copies nothing.
         batch = table.combine_chunks().to_batches()[0]
         arrays = batch.columns
-        if any(array.type == pa.float64() and _spells_nan(array) for array in arrays):
+        if any(array.type == pa.float64() and spells_nan(array) for array in arrays):
             raise CellFault(0, "is NaN")
         if self._na_numbers and any(map(self._may_be_na, arrays)):
             raise CellFault(0, "may count as empty")
@@ -218,11 +186,6 @@ def _numbers_among(texts: tuple[str, ...]) -> Iterator[float]:
             yield parse_number(text.encode("utf-8", "surrogatepass"))
         except BadNumber:
             continue
-
-
-def _spells_nan(array: pa.Array) -> bool:
-    """Whether a NaN was read from text: the reference knows fewer spellings than pyarrow."""
-    return bool(array.null_count != array.is_null(nan_is_null=True).true_count)
 
 
 def delimiter_of(kind: str, declared: str | None) -> bytes:

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from itertools import chain
 from typing import BinaryIO, Protocol, cast
 
-from dpfit.data.csv_records import Record, records
 from dpfit.data.delimited import LabelKind, delimiter_of, read_delimited
 from dpfit.data.features import FeatureMap
 from dpfit.data.libsvm import LabelPresence, read_libsvm
-from dpfit.data.numbers import is_numeric
 from dpfit.data.open import open_binary
 from dpfit.data.options import ReadOptions
 from dpfit.data.rows import RowBlock
 from dpfit.data.schema import one_line
 from dpfit.data.table_columns import TableColumns
+from dpfit.data.table_head import read_head
 from dpfit.data.table_reference import TablePlan
-from dpfit.data.text_blocks import TextBlock, merged, text_blocks
+from dpfit.data.text_blocks import closing_with, merged, text_blocks, text_of
 from dpfit.data.transcode import as_utf8
-from dpfit.errors import DataError, UsageError
+from dpfit.errors import UsageError
 
-_PARQUET_MAGIC = b"PAR1"
 _BYTES_PER_COLUMN = 1500
 _WIDE_BLOCK_BYTES = 16 << 20
-_PAIRS = re.compile(rb"[^\s:,]+(?:[ \t]+[0-9]+:[^\s:,]+)+[ \t]*\Z")
 
 
 class Input(Protocol):
@@ -37,23 +32,6 @@ class Input(Protocol):
 
     def open(self, path: str, stdin: BinaryIO | None) -> Iterator[RowBlock]:
         """Read what tells the columns, and return the rows to come."""
-
-
-def _closing(stream: BinaryIO, rows: Iterator[RowBlock]) -> Iterator[RowBlock]:
-    try:
-        yield from rows
-    finally:
-        stream.close()
-
-
-def _text_of(blocks: Iterator[TextBlock], path: str) -> Iterator[TextBlock]:
-    """Pass blocks on; the first must not be a Parquet file."""
-    for i, block in enumerate(blocks):
-        if i == 0 and block.data.startswith(_PARQUET_MAGIC):
-            raise DataError(
-                "the content is Parquet, not text", path=path, hint="give --format parquet"
-            )
-        yield block
 
 
 class LibsvmInput:
@@ -69,9 +47,9 @@ class LibsvmInput:
     def open(self, path: str, stdin: BinaryIO | None) -> Iterator[RowBlock]:
         stream = open_binary(path, stdin)
         rules, threads = self._options.index_rules, self._options.threads
-        blocks = _text_of(text_blocks(stream, path), path)
+        blocks = text_of(text_blocks(stream, path), path)
         labels = cast("tuple[float, ...] | None", self._options.labels)
-        return _closing(stream, read_libsvm(blocks, path, rules, self._labels, threads, labels))
+        return closing_with(stream, read_libsvm(blocks, path, rules, self._labels, threads, labels))
 
 
 _NO_NAMES = "a LIBSVM file has no named columns"
@@ -124,30 +102,25 @@ class DelimitedInput:
     def open(self, path: str, stdin: BinaryIO | None) -> Iterator[RowBlock]:
         stream = open_binary(path, stdin)
         try:
-            return _closing(stream, self._rows(stream, path))
+            return closing_with(stream, self._rows(stream, path))
         except BaseException:
             stream.close()
             raise
 
     def _rows(self, stream: BinaryIO, path: str) -> Iterator[RowBlock]:
         text = as_utf8(stream, path, self._options.encoding)
-        blocks = _text_of(text_blocks(text, path, quote=b'"'), path)
-        first, block = self._first_record(blocks, path)
-        if first is None or block is None:
+        blocks = text_of(text_blocks(text, path, quote=b'"'), path)
+        head = read_head(
+            blocks,
+            path,
+            self._delimiter,
+            header=self._options.header,
+            declared=self._columns.declared_names,
+            numbers_hint="see --no-header" if self._options.predicting else _HEADER_WAYS,
+        )
+        if head is None:
             return iter(())
-        # A colon in some cell means nothing: only a record that is nothing but pairs does.
-        if len(first.fields) == 1 and _PAIRS.match(first.fields[0]):
-            raise DataError(
-                "the first record consists of INDEX:VALUE pairs",
-                path=path,
-                line=first.line,
-                hint="give --format libsvm",
-            )
-        names = self._names(first, path)
-        if self._options.header:
-            rest = block.data[first.end :]
-            line = block.first_line + block.data.count(b"\n", 0, first.end)
-            block = TextBlock(rest, line, rest.count(b"\n"))
+        names = head.names
         matched = self._columns.match(names, path)
         plan = TablePlan(
             delimiter=self._delimiter,
@@ -164,71 +137,11 @@ class DelimitedInput:
         )
         # pyarrow works per column and block: a block of a wide table must hold many rows.
         size = min(_WIDE_BLOCK_BYTES, len(names) * _BYTES_PER_COLUMN)
-        following = merged(chain([block] if block.data else [], blocks), size)
+        following = merged(head.blocks, size)
         return read_delimited(following, path, plan, self._labels, self._options.threads)
-
-    def _first_record(
-        self, blocks: Iterator[TextBlock], path: str
-    ) -> tuple[Record | None, TextBlock | None]:
-        for block in blocks:
-            if not block.data.replace(b"\r\n", b"\n").strip(b"\n"):
-                continue
-            for record in records(block, path, self._delimiter):
-                return record, block
-        return None, None
-
-    def _names(self, first: Record, path: str) -> list[str]:
-        if not self._options.header:
-            return [f"c{i + 1}" for i in range(len(first.fields))]
-        names = _header_names(first, path)
-        self._refuse_numbers(names, path, first.line)
-        return names
-
-    def _refuse_numbers(self, names: list[str], path: str, line: int) -> None:
-        """A number among the names means that the first record is none of names, but of data."""
-        declared = self._columns.declared_names
-        numbers = [
-            i for i, name in enumerate(names, 1) if is_numeric(name) and name not in declared
-        ]
-        if not numbers:
-            return
-        many = len(numbers) > 1
-        what = (
-            f"names of columns {_listed(numbers)} are numbers"
-            if many
-            else (f"name of column {numbers[0]} is a number")
-        )
-        ways = "see --no-header" if self._options.predicting else _HEADER_WAYS
-        raise DataError(f"the {what}: is this a record?", path=path, line=line, hint=ways)
 
 
 _HEADER_WAYS = "--no-header, or declare the columns in --schema"
-
-
-def _listed(numbers: list[int]) -> str:
-    """``1, 2 and 3``, cut after a few."""
-    if len(numbers) > 6:
-        return ", ".join(map(str, numbers[:5])) + f" and {len(numbers) - 5} more"
-    return ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"
-
-
-def _header_names(first: Record, path: str) -> list[str]:
-    try:
-        names = [field.decode("utf-8").strip(" \t") for field in first.fields]
-    except UnicodeDecodeError:
-        raise DataError(
-            "the header is not UTF-8 text", path=path, line=first.line, hint="see --encoding"
-        ) from None
-    seen: dict[str, int] = {}
-    for number, name in enumerate(names, start=1):
-        if not name:
-            raise DataError(f"column {number} has no name", path=path, line=first.line)
-        if name in seen:
-            # The name itself stays unsaid: a missing header would make it a record's cell.
-            message = f"columns {seen[name]} and {number} have the same name"
-            raise DataError(message, path=path, line=first.line, hint="see --no-header")
-        seen[name] = number
-    return names
 
 
 def make_input(kind: str, options: ReadOptions) -> Input:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO, cast
 
 from dpfit.data.compression import (
@@ -18,9 +18,7 @@ from dpfit.errors import DataError, StorageError, UsageError, reason_of
 
 STDIN = "-"
 
-FORMATS = ("libsvm", "csv", "tsv", "parquet")
-
-_EXTENSIONS = {
+EXTENSIONS: Mapping[str, str] = {
     ".svm": "libsvm",
     ".libsvm": "libsvm",
     ".svmlight": "libsvm",
@@ -29,6 +27,8 @@ _EXTENSIONS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
+"""The format of rows that an extension tells."""
+FORMATS = tuple(dict.fromkeys(EXTENSIONS.values()))
 
 
 def expand_inputs(operands: Sequence[str]) -> list[str]:
@@ -166,7 +166,9 @@ def _head(stream: CheckedStream) -> bytes:
     return head
 
 
-def format_of(path: str, declared: str | None = None) -> str:
+def format_of(
+    path: str, declared: str | None = None, extensions: Mapping[str, str] = EXTENSIONS
+) -> str:
     """Format of an input: the declared one, else by extension, never by content.
 
     Parameters
@@ -174,26 +176,27 @@ def format_of(path: str, declared: str | None = None) -> str:
     path : str
         The input's name.
     declared : str, optional
-        One of `FORMATS`, or ``auto``.
+        A format, or ``auto``.
+    extensions : mapping of str to str, optional
+        The known formats by extension.
 
     Returns
     -------
     str
-        One of `FORMATS`.
+        One of the values of ``extensions``.
     """
+    formats = ", ".join(dict.fromkeys(extensions.values()))
     if declared not in (None, "auto"):
-        if declared not in FORMATS:
-            raise UsageError(f"unknown format; --format is one of auto, {', '.join(FORMATS)}")
+        if declared not in extensions.values():
+            raise UsageError(f"unknown format; --format is one of auto, {formats}")
         return declared
+    hint = f"give --format ({formats})"
     if path == STDIN:
-        raise UsageError("the format of standard input is not known", hint=_FORMAT_HINT)
+        raise UsageError("the format of standard input is not known", hint=hint)
     stem, extension = os.path.splitext(os.path.basename(path))
     if extension.lower() in SUFFIXES:
         extension = os.path.splitext(stem)[1]
-    found = _EXTENSIONS.get(extension.lower())
+    found = extensions.get(extension.lower())
     if found is None:
-        raise UsageError(f"{path}: the extension tells no format", hint=_FORMAT_HINT)
+        raise UsageError(f"{path}: the extension tells no format", hint=hint)
     return found
-
-
-_FORMAT_HINT = f"give --format ({', '.join(FORMATS)})"

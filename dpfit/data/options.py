@@ -86,12 +86,12 @@ class ReadOptions:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        _choice("--duplicates", self.duplicates, ("error", "sum", "last"))
-        _choice("--missing", self.missing, ("error", "zero"))
-        _within("--index-base", self.index_base, 0, 1)
-        _within("the number of features", self.n_features, 1, MAX_INDEX)
-        _within("--hash-bits", self.hash_bits, 1, MAX_HASH_BITS)
-        _within("--threads", self.threads, 1, 4096)
+        check_choice("--duplicates", self.duplicates, ("error", "sum", "last"))
+        check_choice("--missing", self.missing, ("error", "zero"))
+        check_within("--index-base", self.index_base, 0, 1)
+        check_within("the number of features", self.n_features, 1, MAX_INDEX)
+        check_within("--hash-bits", self.hash_bits, 1, MAX_HASH_BITS)
+        check_within("--threads", self.threads, 1, 4096)
         is_utf8(self.encoding)
         self._check_apart()
 
@@ -119,8 +119,7 @@ class ReadOptions:
         if named is None:
             by_role = [name for name, column in self.columns.items() if column.role == role]
             return by_role[0] if by_role else None
-        numbered = named.isascii() and named.isdigit()
-        return f"c{int(named[:9])}" if numbered and not self.header else named
+        return named if self.header else numbered_name(named)
 
     @property
     def label_column(self) -> str | None:
@@ -159,11 +158,18 @@ class ReadOptions:
         )
 
 
-def _choice(option: str, value: str, allowed: tuple[str, ...]) -> None:
+def numbered_name(named: str) -> str:
+    """Name of a column of a file without a header that the user gave by its number, from 1."""
+    return f"c{int(named[:9])}" if named.isascii() and named.isdigit() else named
+
+
+def check_choice(option: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a value that is not among those allowed."""
     if value not in allowed:
         raise UsageError(f"{option} is one of {', '.join(allowed)}")
 
 
-def _within(option: str, value: int | None, low: int, high: int) -> None:
+def check_within(option: str, value: int | None, low: int, high: int) -> None:
+    """Refuse a number out of range; None is not given."""
     if value is not None and not low <= value <= high:
         raise UsageError(f"{option} must be between {low} and {high}")

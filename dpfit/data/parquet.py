@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -33,13 +32,13 @@ from dpfit.data.indices import (
     store_entry,
 )
 from dpfit.data.parquet_columns import SparseLayout, as_float64, as_text, without_nulls
+from dpfit.data.parquet_file import NOT_READABLE, damaged
 from dpfit.data.rows import RowBlock
 from dpfit.data.schema import one_line
 from dpfit.errors import DataError
 
 _CELLS_PER_BATCH = 1 << 20
 _ROWS_PER_BATCH = 1 << 15
-_NOT_READABLE = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError)
 
 
 @dataclass(frozen=True)
@@ -85,16 +84,6 @@ class ParquetPlan:
         return names + [column.name for column in self.attributes]
 
 
-def open_parquet(source: str | IO[bytes], path: str) -> pq.ParquetFile:
-    """Open a Parquet file; anything else is a `DataError` that names ``--format``."""
-    try:
-        return pq.ParquetFile(source, page_checksum_verification=True)
-    except _NOT_READABLE:
-        raise DataError(
-            "the content is not a readable Parquet file", path=path, hint="see --format"
-        ) from None
-
-
 def read_parquet(
     file: pq.ParquetFile, path: str, plan: ParquetPlan, threads: int = 1
 ) -> Iterator[RowBlock]:
@@ -116,8 +105,8 @@ def read_parquet(
             block = make(batch, plan)
         except CellFault as fault:
             raise _data_error(fault, path, first_row, plan) from None
-        except _NOT_READABLE:
-            raise _damaged(path) from None
+        except NOT_READABLE:
+            raise damaged(path) from None
         first_row += batch.num_rows
         if block.n_rows:
             yield block
@@ -129,18 +118,14 @@ def _data_error(fault: CellFault, path: str, first_row: int, plan: ParquetPlan) 
     return DataError(f"{what}{fault.message} (row {first_row + fault.row})", path=path, hint=hint)
 
 
-def _damaged(path: str) -> DataError:
-    return DataError("the Parquet data are damaged or of an unsupported kind", path=path)
-
-
 def _batches(
     file: pq.ParquetFile, path: str, plan: ParquetPlan, threads: int
 ) -> Iterator[pa.RecordBatch]:
     rows = max(1, min(_ROWS_PER_BATCH, _CELLS_PER_BATCH // max(1, len(plan.columns))))
     try:
         yield from file.iter_batches(batch_size=rows, columns=plan.columns, use_threads=threads > 1)
-    except _NOT_READABLE:
-        raise _damaged(path) from None
+    except NOT_READABLE:
+        raise damaged(path) from None
 
 
 def _target(

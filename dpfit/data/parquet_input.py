@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -11,11 +10,9 @@ from typing import IO, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpfit.data.compression import CheckedStream
 from dpfit.data.features import FeatureMap
-from dpfit.data.open import STDIN, open_binary
 from dpfit.data.options import ReadOptions
-from dpfit.data.parquet import ParquetPlan, open_parquet, read_parquet
+from dpfit.data.parquet import ParquetPlan, read_parquet
 from dpfit.data.parquet_columns import (
     check_attribute,
     check_type,
@@ -24,11 +21,11 @@ from dpfit.data.parquet_columns import (
     nested_fault,
     sparse_layout,
 )
+from dpfit.data.parquet_file import fields_of, open_parquet, seekable
 from dpfit.data.rows import RowBlock
 from dpfit.data.schema import SINGLE_ROLES
-from dpfit.data.spool import spooled
 from dpfit.data.table_columns import TableColumns
-from dpfit.errors import DataError, StorageError, reason_of
+from dpfit.errors import DataError
 
 
 class ParquetInput:
@@ -50,7 +47,7 @@ class ParquetInput:
         return self._columns.feature_map
 
     def open(self, path: str, stdin: BinaryIO | None) -> Iterator[RowBlock]:
-        source = _seekable(path, stdin)
+        source = seekable(path, stdin)
         try:
             file = open_parquet(source, path)
             plan = self._plan(file, path)
@@ -66,7 +63,7 @@ class ParquetInput:
             yield from read_parquet(file, path, plan, self._options.threads)
 
     def _plan(self, file: pq.ParquetFile, path: str) -> ParquetPlan:
-        fields = _fields(file, path)
+        fields = fields_of(file, path)
         names = [field.name for field in fields]
         label = self._columns.label_position(names, path)
         attributes = self._columns.attributes(names, path)
@@ -138,26 +135,3 @@ class ParquetInput:
             raise DataError(f"the labels are {found} where {expected} are expected", path=path)
         self._textual = textual
         return textual
-
-
-def _fields(file: pq.ParquetFile, path: str) -> list[pa.Field]:
-    try:
-        schema = file.schema_arrow
-        fields = [schema.field(i) for i in range(len(schema.names))]
-    except (pa.ArrowException, ValueError, TypeError, KeyError, OSError):
-        raise DataError("the Parquet schema cannot be read", path=path) from None
-    if len({field.name for field in fields}) != len(fields):
-        raise DataError("two columns have the same name", path=path)
-    return fields
-
-
-def _seekable(path: str, stdin: BinaryIO | None) -> IO[bytes]:
-    """The file itself where that works; a copy of a pipe or of a file compressed as a whole."""
-    with open_binary(path, stdin) as stream:
-        plain = not isinstance(stream, CheckedStream) or not stream.is_compressed
-        if path == STDIN or not plain or not os.path.isfile(path):
-            return spooled(stream, path)
-    try:
-        return open(path, "rb")
-    except OSError as error:
-        raise StorageError(f"{path}: {reason_of(error)}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from dpfit.errors import DataError
 BLOCK_BYTES = 1 << 20
 LINE_LIMIT = 256 << 20
 _BOM = b"\xef\xbb\xbf"
+_PARQUET_MAGIC = b"PAR1"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,24 @@ def text_blocks(
     if data:
         data = data if data.endswith(b"\n") else data + b"\n"
         yield TextBlock(data, line, newlines(data))
+
+
+def text_of(blocks: Iterator[TextBlock], path: str) -> Iterator[TextBlock]:
+    """Pass blocks on; the first must not be a Parquet file."""
+    for i, block in enumerate(blocks):
+        if i == 0 and block.data.startswith(_PARQUET_MAGIC):
+            raise DataError(
+                "the content is Parquet, not text", path=path, hint="give --format parquet"
+            )
+        yield block
+
+
+def closing_with(stream: BinaryIO, rows: Iterator[T]) -> Iterator[T]:
+    """Pass ``rows`` on and close the stream they come from when they end."""
+    try:
+        yield from rows
+    finally:
+        stream.close()
 
 
 def merged(blocks: Iterator[TextBlock], size: int) -> Iterator[TextBlock]:

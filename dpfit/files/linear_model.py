@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -21,12 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.errors import DataError, StorageError, reason_of
+from dpfit.files.json_checks import (
+    Json,
+    as_column,
+    as_mapping,
+    as_number,
+    as_whole,
+    no_constant,
+)
 
 SCHEMA: Final = "dpfit-model/1"
 LARGEST_FEATURE_COUNT: Final = 2**31 - 2  # what the readers can number
 
 _LARGEST_CENTRE: Final = 1e100  # its square, times any number of columns, stays finite
-Json: TypeAlias = Mapping[str, object]
 Label: TypeAlias = float | str
 Scores: TypeAlias = float | NDArray[np.float64]
 
@@ -172,7 +178,7 @@ def read_linear_model(path: str) -> LinearModel:
     """
     try:
         with open(path, "rb") as stream:
-            document = json.loads(stream.read(), parse_constant=_no_constant)
+            document = json.loads(stream.read(), parse_constant=no_constant)
     except OSError as error:
         reason = reason_of(error)
         raise StorageError(f"{path}: cannot be read: {reason}") from None
@@ -186,12 +192,12 @@ def read_linear_model(path: str) -> LinearModel:
 
 
 def _model(document: object) -> LinearModel:
-    root = _mapping(document, "the document")
+    root = as_mapping(document, "the document")
     if root["schema"] != SCHEMA or root["kind"] != "linear":
         raise ValueError("its schema or kind is another")
-    features = _mapping(root["features"], "features")
-    n_features = _whole(features["count"], "features.count", 1, LARGEST_FEATURE_COUNT)
-    index_base = _whole(features["index_base"], "features.index_base", 0, 1)
+    features = as_mapping(root["features"], "features")
+    n_features = as_whole(features["count"], "features.count", 1, LARGEST_FEATURE_COUNT)
+    index_base = as_whole(features["index_base"], "features.index_base", 0, 1)
     columns, bits = features["columns"], features["hash_bits"]
     loss = root["loss"]
     if loss not in LINKS:
@@ -217,19 +223,19 @@ def _model(document: object) -> LinearModel:
     if not np.all(np.isfinite(largest)):
         raise ValueError("its coefficients are too large to compute with")
     return LinearModel(
-        provenance=_mapping(root["provenance"], "provenance"),
+        provenance=as_mapping(root["provenance"], "provenance"),
         private=root["private"] is True,
         loss=str(loss),
         classes=classes,
         target_range=_range(root["target_range"], loss) if classes is None else None,
         n_features=n_features,
         index_base=index_base,
-        feature_map=None if columns is None else _mapping(columns, "features.columns"),
-        label_column=_column(features, "label"),
-        weight_column=_column(features, "weight"),
-        offset_column=_column(features, "offset"),
-        exposure_column=_column(features, "exposure"),
-        hash_bits=None if bits is None else _whole(bits, "features.hash_bits", 1, 30),
+        feature_map=None if columns is None else as_mapping(columns, "features.columns"),
+        label_column=as_column(features, "label", "features"),
+        weight_column=as_column(features, "weight", "features"),
+        offset_column=as_column(features, "offset", "features"),
+        exposure_column=as_column(features, "exposure", "features"),
+        hash_bits=None if bits is None else as_whole(bits, "features.hash_bits", 1, 30),
         row_map=(kind, norm),
         entry_clip=entry_clip,
         intercept=intercept,
@@ -243,18 +249,18 @@ def _model(document: object) -> LinearModel:
 def _coefficients(
     value: object, n_features: int, index_base: int, n_scores: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    parts = _mapping(value, "coefficients")
+    parts = as_mapping(value, "coefficients")
     raw, numbers = parts["indices"], parts["values"]
     if not isinstance(raw, list) or not isinstance(numbers, list) or len(raw) != len(numbers):
         raise ValueError("coefficients need indices and values of one length")
     last = n_features - 1 + index_base
     indices = np.array(
-        [_whole(i, "a coefficient's index", index_base, last) for i in raw], np.int64
+        [as_whole(i, "a coefficient's index", index_base, last) for i in raw], np.int64
     )
     if np.any(np.diff(indices) <= 0):
         raise ValueError("coefficient indices must increase")
     if n_scores is None:
-        values = np.array([_number(v, "a coefficient") for v in numbers], np.float64)
+        values = np.array([as_number(v, "a coefficient") for v in numbers], np.float64)
     else:
         rows = [_scores(row, "a row of coefficients", n_scores) for row in numbers]
         values = np.array(rows, np.float64).reshape(len(rows), n_scores)
@@ -264,27 +270,20 @@ def _coefficients(
 def _scores(value: object, name: str, n_scores: int | None) -> Scores:
     """A number, or one for each class."""
     if n_scores is None:
-        return _number(value, name)
+        return as_number(value, name)
     if not isinstance(value, list) or len(value) != n_scores:
         raise ValueError(f"{name} needs one number for each class")
-    return np.array([_number(part, name) for part in value], np.float64)
-
-
-def _column(features: Json, role: str) -> str | None:
-    name = features[role]
-    if not (name is None or isinstance(name, str)):
-        raise ValueError(f"features.{role} is no text")
-    return name
+    return np.array([as_number(part, name) for part in value], np.float64)
 
 
 def _centring(value: object, count: int) -> tuple[NDArray[np.float64], float] | None:
     if value is None:
         return None
-    parts = _mapping(value, "centring")
-    centre, constant = parts["centre"], _number(parts["constant"], "centring.constant")
+    parts = as_mapping(value, "centring")
+    centre, constant = parts["centre"], as_number(parts["constant"], "centring.constant")
     if not isinstance(centre, list) or len(centre) != count or constant <= 0.0:
         raise ValueError("centring needs a centre for each coefficient and a positive constant")
-    numbers = [_number(v, "a centre") for v in centre]
+    numbers = [as_number(v, "a centre") for v in centre]
     if any(abs(v) > _LARGEST_CENTRE for v in (*numbers, constant)):
         raise ValueError("its centring is too large to compute with")
     return np.array(numbers, np.float64), constant
@@ -293,7 +292,7 @@ def _centring(value: object, count: int) -> tuple[NDArray[np.float64], float] | 
 def _classes(value: object, loss: str) -> tuple[Label, ...]:
     if not isinstance(value, list) or len(value) < 2 or (loss == "logistic" and len(value) != 2):
         raise ValueError("its classes are not as many as its loss needs")
-    classes = tuple(v if isinstance(v, str) else _number(v, "a class") for v in value)
+    classes = tuple(v if isinstance(v, str) else as_number(v, "a class") for v in value)
     if len({isinstance(label, str) for label in classes}) != 1:
         raise ValueError("classes must be all texts or all numbers")
     if len(set(classes)) != len(classes):
@@ -304,7 +303,7 @@ def _classes(value: object, loss: str) -> tuple[Label, ...]:
 def _range(value: object, loss: str) -> tuple[float, float]:
     if not isinstance(value, list) or len(value) != 2:
         raise ValueError("target_range must be two numbers")
-    low, high = (_number(v, "target_range") for v in value)
+    low, high = (as_number(v, "target_range") for v in value)
     if not (low < high and math.isfinite(high - low)):
         raise ValueError("target_range must increase, by a finite step")
     if loss == "poisson" and low != 0.0:
@@ -313,33 +312,9 @@ def _range(value: object, loss: str) -> tuple[float, float]:
 
 
 def _row_map(value: object) -> tuple[str, float, float]:
-    parts = _mapping(value, "row_map")
-    kind, norm = parts["kind"], _number(parts["norm"], "row_map.norm")
-    entry_clip = _number(parts["entry_clip"], "row_map.entry_clip")
+    parts = as_mapping(value, "row_map")
+    kind, norm = parts["kind"], as_number(parts["norm"], "row_map.norm")
+    entry_clip = as_number(parts["entry_clip"], "row_map.entry_clip")
     if kind not in ("normalize", "clip") or norm <= 0 or not 0 < entry_clip <= 1:
         raise ValueError("its row_map is not known")
     return str(kind), norm, entry_clip
-
-
-def _mapping(value: object, name: str) -> Json:
-    if not isinstance(value, dict):
-        raise ValueError(f"{name} is no object")
-    return value
-
-
-def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{name} is no number")
-    if not math.isfinite(value):
-        raise ValueError(f"{name} is not finite")
-    return float(value)
-
-
-def _whole(value: object, name: str, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ValueError(f"{name} is no whole number in range")
-    return value
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError("JSON knows no such number")

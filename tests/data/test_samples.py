@@ -9,6 +9,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from dpfit.data.id_table import IdTable, read_ids
+from dpfit.data.pairs import read_pairs
+from dpfit.data.ratings import RatingOptions, RatingReader
+from dpfit.data.ratings_by_user import collect_ratings
 from dpfit.data.reader import Reader, ReadOptions
 from dpfit.data.schema import Schema
 
@@ -27,7 +31,13 @@ def remade(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["text.svm", "text.test.svm", "income.csv", "income.toml"])
+TEXTS = [
+    *("text.svm", "text.test.svm", "income.csv", "income.toml"),
+    *("ratings.csv", "ratings.test.csv", "films.txt"),
+]
+
+
+@pytest.mark.parametrize("name", TEXTS)
 def test_text_files_are_reproduced(remade: Path, name: str) -> None:
     """Byte for byte."""
     assert (remade / name).read_bytes() == (SAMPLES / name).read_bytes()
@@ -70,3 +80,20 @@ def test_sensors_are_a_regression_in_the_unit_interval() -> None:
     target = np.concatenate([block.target for block in blocks])
     assert len(target) == 1000
     assert 0 <= target.min() < target.max() <= 1
+
+
+def test_ratings_are_of_the_declared_films() -> None:
+    """Halves from 1 to 5; every film is rated, and no pair is both given and held out."""
+    films = IdTable(read_ids(str(SAMPLES / "films.txt")), fixed=True)
+    options = RatingOptions(user="user", item="film", value="stars")
+    given = collect_ratings(RatingReader([str(SAMPLES / "ratings.csv")], options, items=films))
+    held = read_pairs(
+        RatingReader([str(SAMPLES / "ratings.test.csv")], options, items=films, users=given.users)
+    )
+    assert (given.ratings.n_users, len(films)) == (400, 60)
+    assert len(given.users) == 400  # the held-out ones are of the same users
+    values = np.concatenate([given.ratings.values, held.value])
+    assert np.unique(values).tolist() == [half / 2 for half in range(2, 11)]
+    assert np.bincount(given.ratings.items).min() > 0
+    pairs = given.ratings.rows * len(films) + given.ratings.items
+    assert not np.isin(held.user * len(films) + held.item, pairs).any()
