@@ -358,7 +358,7 @@ FAULTS = [
     Fault(
         "integer norm check removed",
         "design/fixed_point.py",
-        "return _enforce_norm(clipped, rows, block.n_rows, bound).astype(np.int64)",
+        "return enforce_norm(clipped, rows, block.n_rows, bound).astype(np.int64)",
         "return clipped.astype(np.int64)",
         "tests/design/test_fixed_point.py",
     ),
