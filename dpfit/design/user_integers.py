@@ -80,4 +80,4 @@ def bounded_numbers(values: Floats, *, lowest: float, bound: int) -> Integers:
     """
     least = int(lowest) * bound
     scaled = np.trunc(np.fmin(np.fmax(values, lowest), 1.0) * bound).astype(np.int64)
-    return np.clip(scaled, least, bound)
+    return np.asarray(np.clip(scaled, least, bound))

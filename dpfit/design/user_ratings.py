@@ -60,7 +60,8 @@ class UserBlock:
 
     def sums(self, entries: Floats) -> Floats:
         """Each user's sum, added in the order of the user's ratings, wherever they stand."""
-        return np.bincount(self.users, weights=entries, minlength=self.n_users)
+        summed = np.bincount(self.users, weights=entries, minlength=self.n_users)
+        return summed.astype(np.float64, copy=False)
 
     @property
     def counts(self) -> Integers:

@@ -22,7 +22,7 @@ from dpfit.losses.exponential import exponential
 from dpfit.privacy.block_votes import block_votes
 from dpfit.privacy.centring import Centring
 from dpfit.privacy.charged_releases import ChargedReleases, Release, SumRelease
-from dpfit.privacy.laplace_release import LaplaceRelease
+from dpfit.privacy.gaussian_release import GaussianRelease
 from dpfit.privacy.logistic_sensitivity import largest_margin, refined_step
 from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.point import Point, Scores, quantised
@@ -184,7 +184,7 @@ class Curator:
         That bound reckons with margins that are nothing but ``x.theta``.
         """
         shifted = self._offset is not None or np.any(point.offset)
-        if isinstance(release, LaplaceRelease) or not release.refined or shifted:
+        if not isinstance(release, GaussianRelease) or not release.refined or shifted:
             return clip, release.unit
         squared_norm = self._grid.squared_norm
         margin = largest_margin(*quantised(point, squared_norm), self._grid)

@@ -52,8 +52,8 @@ def squared_factor(quantity: Quantity, grid: Grid, chosen: int) -> PerAdjacency[
             return PerAdjacency(replace_one=2, add_remove=2)
         case Quantity.CLASS_SUMS:
             return PerAdjacency(replace_one=2, add_remove=1)
-        case Quantity.SELECTION | Quantity.VOTES:
-            raise ValueError("a selection has no Gaussian sensitivity")
+        case _:
+            raise ValueError(f"no sum over rows: {quantity}")
 
 
 def with_room(factor: PerAdjacency[int]) -> PerAdjacency[int]:

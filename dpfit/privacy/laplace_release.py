@@ -50,6 +50,8 @@ class LaplaceRelease:
         Number of releases.
     chosen : int
         Columns of the partial gradient.
+    quantity : Quantity
+        The only question that this release answers.
     """
 
     label: str
@@ -58,9 +60,8 @@ class LaplaceRelease:
     unit: int
     scale_bits: int
     count: int
-    chosen: int
-
-    quantity = Quantity.PARTIAL_GRADIENT
+    chosen: int = 0
+    quantity: Quantity = Quantity.PARTIAL_GRADIENT
 
     @property
     def noise_multiplier(self) -> float:
