@@ -16,7 +16,7 @@ from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.privacy.ledger_document import Json
 from dpfit.privacy.mechanisms.noise import noise_of
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
-from dpfit.privacy.rating_curator import RatingCurator
+from dpfit.privacy.rating_curator import RatingCurator, check_memory
 from dpfit.privacy.rating_records import RatingCollector, Triplets
 
 
@@ -66,6 +66,7 @@ class MatrixFit:
         bounds = list(request.value_range)
         facts.add(PublicFact("value_range", bounds, Origin.DECLARED, "--range"))
         self.plan: MatrixPlan = plan_matrix(request, facts)
+        check_memory(self.plan.grid)
         self._ratings = collector.build(self.plan.grid.n_users, self.plan.grid.n_items)
 
     def run(

@@ -117,9 +117,12 @@ def _algorithm(request: MatrixRequest, scale: MatrixScale) -> CompleteMatrix:
 
 
 def _whole(request: MatrixRequest) -> Fraction | None:
-    """The budget: epsilon where it is pure, else mu^2 of Gaussian noise, or twice rho."""
+    """The budget: epsilon where it is pure, else mu^2 of Gaussian noise, or twice rho.
+
+    In a run without noise it only fixes what the rule derives from it.
+    """
     budget = request.budget
-    if budget is None or request.without_noise:
+    if budget is None:
         return None
     if request.pure:
         assert budget.epsilon is not None

@@ -29,7 +29,9 @@ class MatrixRequest:
     Attributes
     ----------
     budget : Budget or None
-        Needed unless the run is without noise. An epsilon without delta asks for pure differential
+        Needed unless the run is without noise; there it only fixes what the rule derives from it.
+        An epsilon
+        epsilon without delta asks for pure differential
         privacy, of Laplace or Huber noise.
     dataset : str
         What the ledger calls the data.

@@ -248,6 +248,16 @@ class RatingCurator:
             yield block, target - fitted(block, coefficients, model.features)
 
 
+def check_memory(grid: UserGrid) -> None:
+    """Run out of memory now rather than after the charge, where a sweep's arrays tell.
+
+    Nothing is touched, so asking takes no time.
+    """
+    q = grid.rank + 3
+    np.empty((grid.n_users, 3 * q))
+    np.empty((grid.n_items, q * (q + 1) // 2 + 4 * q))
+
+
 def _solved(block: UserBlock, model: LocalModel, products: Floats) -> tuple[Floats, Floats]:
     """Each user's coefficients, and the ratings less the baseline that they are for."""
     target = block.values - model.baseline.take(block.items)
