@@ -63,12 +63,12 @@ def test_the_whole_costs_at_most_the_budget_and_uses_it(
         assert 0.99 * budget.total_rho <= cost.rho <= budget.total_rho
 
 
-@pytest.mark.parametrize("noise", ["laplace", "huber"])
+@pytest.mark.parametrize(("noise", "knee"), [("laplace", None), ("huber", None), ("huber", 2.0)])
 @pytest.mark.parametrize("rank", [0, 2])
-def test_a_pure_budget_is_kept_exactly(noise: str, rank: int) -> None:
+def test_a_pure_budget_is_kept_exactly(noise: str, knee: float | None, rank: int) -> None:
     """Without delta the epsilons of all releases add up to at most the budget."""
     budget = Budget(epsilon=8.0)
-    _, made = plan(5000, 100, budget, noise=noise, rank=rank)
+    _, made = plan(5000, 100, budget, noise=noise, huber_knee=knee, rank=rank)
     cost = compose(made.events, Adjacency.ADD_REMOVE)
     assert cost.pure is not None
     assert 0.99 * 8 <= cost.pure <= 8
@@ -126,6 +126,30 @@ def test_it_asks_exactly_what_was_charged(rank: int, sweeps: int | None) -> None
     made.algorithm.run(door, lambda _: None)
     assert noise.drawn == sum(one.count for one in made.releases)
     assert not any(door._charged._left.values())
+
+
+@pytest.mark.parametrize(("noise", "knee"), [("laplace", None), ("huber", 2.0), ("huber", 1.5)])
+def test_the_noise_is_of_the_law_that_was_charged(noise: str, knee: float | None) -> None:
+    """Drawn at the scale, and with the knee, that stand in the event."""
+    _, made = plan(400, 30, rank=1, sweeps=2, noise=noise, huber_knee=knee)
+    drawn: list[tuple[float | None, int]] = []
+
+    class Watched(NoNoise):
+        def laplace(self, scale_bits: int, size: int, step: int) -> np.ndarray:
+            drawn.append((None, scale_bits))
+            return super().laplace(scale_bits, size, step)
+
+        def huber(self, knee: Fraction, scale_bits: int, size: int, step: int) -> np.ndarray:
+            drawn.append((float(knee), scale_bits))
+            return super().huber(knee, scale_bits, size, step)
+
+    made.algorithm.run(curator(made, Watched(), 400, 30), lambda _: None)
+    charged = [
+        (float(one.knee) if noise == "huber" else None, one.scale.bit_length() - 1)
+        for one in made.events
+        for _ in range(one.count)
+    ]
+    assert sorted(drawn, key=str) == sorted(charged, key=str)
 
 
 @pytest.mark.parametrize("label", ["item sums", "factor sums, sweep 2", "factor moments"])
