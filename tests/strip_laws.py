@@ -1,4 +1,4 @@
-"""The two laws of the strip sampler, from their definitions, for tests.
+"""The laws of the strip sampler, from their definitions, for tests.
 
 Formulas are evaluated by mpmath to 400 bits and share nothing with the package's integers.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from fractions import Fraction
+from functools import cache, cached_property, partial
 from itertools import accumulate
 from math import sqrt
 
@@ -19,6 +20,7 @@ from scipy.special import ndtr
 from scipy.stats import laplace
 
 from dpfit.privacy.mechanisms.gaussian import GaussianNoise, StandardNormal
+from dpfit.privacy.mechanisms.huber import HuberNoise, standard_huber
 from dpfit.privacy.mechanisms.laplace import LaplaceNoise, StandardLaplace
 from dpfit.privacy.mechanisms.strip_tables import (
     CELL_BITS,
@@ -27,6 +29,7 @@ from dpfit.privacy.mechanisms.strip_tables import (
     StripTables,
     strip_tables,
 )
+from dpfit.privacy.mechanisms.strips import StripNoise
 from dpfit.privacy.random_bits import BitSource, RunKey
 
 # A context of its own: the global one may be changed by any module.
@@ -43,7 +46,8 @@ class Case:
 
     name: str
     law: StripLaw
-    noise_class: type[GaussianNoise] | type[LaplaceNoise]
+    noise_class: Callable[..., StripNoise]
+    noise_call: str  # how a program makes it from ``bits``
     mass: mpf
     height: Callable[[int], mpf]  # g(j h)
     heights_from: Callable[[int], mpf]  # sum of g(i h) over i >= j
@@ -65,12 +69,12 @@ class Case:
     # The law in floats: distribution function, and the value and its size standardised.
     cdf: Callable[[Reals], Reals]
     scores: Callable[[Reals], tuple[Reals, Reals]]
-    moments: tuple[tuple[int, int, int], ...]  # n, E X^n, E X^(2 n)
+    moments: tuple[tuple[int, float, float], ...]  # n, E X^n, E X^(2 n)
     edges: tuple[int, ...]  # of tails that are counted
     bins: tuple[int, int]  # -log2 of their width, and where they end
 
-    def noise(self, seed: int = 7, **options: float) -> GaussianNoise | LaplaceNoise:
-        return self.noise_class(BitSource(RunKey.from_seed(seed)), **options)  # type: ignore[arg-type]
+    def noise(self, seed: int = 7, **options: float) -> StripNoise:
+        return self.noise_class(BitSource(RunKey.from_seed(seed)), **options)
 
     @property
     def tables(self) -> StripTables:
@@ -129,6 +133,7 @@ NORMAL = Case(
     name="normal",
     law=StandardNormal(),
     noise_class=GaussianNoise,
+    noise_call="GaussianNoise(bits)",
     mass=MP.sqrt(2 * MP.pi),
     height=_normal_height,
     heights_from=lambda j: sum(map(_normal_height, range(j, 2200))),
@@ -162,6 +167,7 @@ LAPLACE = Case(
     name="laplace",
     law=StandardLaplace(),
     noise_class=LaplaceNoise,
+    noise_call="LaplaceNoise(bits)",
     mass=MP.mpf(2),
     height=_laplace_height,
     heights_from=lambda j: _laplace_height(j) / (1 - MP.exp(-H)),
@@ -191,7 +197,93 @@ LAPLACE = Case(
     bins=(8, 8),
 )
 
-LAWS = (NORMAL, LAPLACE)
+KNEE = 2
+_KNEE_STRIPS = KNEE << STRIP_BITS
+_AT_THE_KNEE = MP.exp(-(MP.mpf(KNEE) ** 2) / 2)
+HUBER_MASS = MP.sqrt(2 * MP.pi) * MP.erf(KNEE / MP.sqrt(2)) + 2 * _AT_THE_KNEE / KNEE
+
+
+@cache
+def _huber_height(strip: int) -> mpf:
+    if strip <= _KNEE_STRIPS:
+        return _normal_height(strip)
+    return _AT_THE_KNEE * MP.exp(-KNEE * (strip * H - KNEE))
+
+
+def _huber_heights_from(strip: int) -> mpf:
+    start = max(strip, _KNEE_STRIPS)
+    beyond = _huber_height(start) / (1 - MP.exp(-KNEE * H))
+    return sum(map(_normal_height, range(strip, _KNEE_STRIPS)), beyond)
+
+
+def _huber_ratio(strip: int, place: mpf) -> mpf:
+    if strip < _KNEE_STRIPS:
+        return NORMAL.ratio(strip, place)
+    return MP.exp(-KNEE * H * place)
+
+
+def _huber_probability(strip: int) -> mpf:
+    if strip < _KNEE_STRIPS:
+        return _normal_probability(strip) * NORMAL.mass / HUBER_MASS
+    return (_huber_height(strip) - _huber_height(strip + 1)) / KNEE / HUBER_MASS
+
+
+def _huber_cdf(x: Reals) -> Reals:
+    mass, knee = float(HUBER_MASS), float(KNEE)
+    tail = np.exp(-(knee**2) / 2 - knee * np.maximum(np.abs(x) - knee, 0.0)) / knee / mass
+    within = sqrt(2 * np.pi) * (ndtr(np.minimum(-np.abs(x), 0.0)) - ndtr(-knee)) / mass
+    upper = np.where(np.abs(x) < knee, within + np.exp(-(knee**2) / 2) / knee / mass, tail)
+    return np.where(x < 0.0, upper, 1.0 - upper)
+
+
+def _huber_moment(power: int) -> float:
+    """E X^n, n even: the normal part by the incomplete gamma function, the tail by parts."""
+    half = MP.mpf(power + 1) / 2
+    inner = MP.mpf(2) ** (half - 1) * MP.gammainc(half, 0, MP.mpf(KNEE) ** 2 / 2)
+    beyond = MP.gammainc(power + 1, KNEE * KNEE) / MP.mpf(KNEE) ** (power + 1)
+    return float(2 * (inner + _AT_THE_KNEE * MP.exp(KNEE * KNEE) * beyond) / HUBER_MASS)
+
+
+_HUBER_DEVIATION = sqrt(_huber_moment(2))
+
+HUBER = Case(
+    name="huber",
+    law=standard_huber(Fraction(KNEE)),
+    noise_class=partial(HuberNoise, knee=Fraction(KNEE)),
+    noise_call=f"HuberNoise(bits, Fraction({KNEE}))",
+    mass=HUBER_MASS,
+    height=_huber_height,
+    heights_from=_huber_heights_from,
+    ratio=_huber_ratio,
+    probability=_huber_probability,
+    table_end=256 / 64,
+    mass_width=3,
+    height_width=lambda j: 2 * j * j,
+    threshold_strips=(0, 1, 57, 127, 128, 129, 255, 256, 600, 1000),
+    level_strips=(0, 1, 50, 127, 128, 255, 256, 600, 1200),
+    tail_strips=(2500, 4000),
+    far_strips=(2500, 7000),
+    far_error=2**-8,
+    known_values=[
+        -636973208050,
+        -1121287463890,
+        -782848485108,
+        1436521985486,
+        -162082926811,
+        -687326077595,
+    ],
+    known_digest="44b57d03d309c130a02dacc3f48bea0958ea4b8c9a989510c5fe6dea4f83a5ce",
+    cdf=_huber_cdf,
+    scores=lambda x: (
+        x / _HUBER_DEVIATION,
+        (x**2 / _HUBER_DEVIATION**2 - 1) / sqrt(_huber_moment(4) / _HUBER_DEVIATION**4 - 1),
+    ),
+    moments=tuple((n, 0.0 if n % 2 else _huber_moment(n), _huber_moment(2 * n)) for n in (1, 2, 4)),
+    edges=(4, 5, 6),
+    bins=(8, 6),
+)
+
+LAWS = (NORMAL, LAPLACE, HUBER)
 
 each_law = pytest.mark.parametrize("case", LAWS, ids=lambda case: case.name)
 

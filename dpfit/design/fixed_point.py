@@ -42,7 +42,7 @@ def quantise(block: RowBlock, grid: Grid) -> Integers:
     bound = float(grid.integer_norm)
     scaled = row_scaled(block, grid, rows) * (bound / grid.row_norm)
     clipped = np.trunc(np.fmin(np.fmax(scaled, -bound), bound))
-    return _enforce_norm(clipped, rows, block.n_rows, bound).astype(np.int64)
+    return enforce_norm(clipped, rows, block.n_rows, bound).astype(np.int64)
 
 
 def row_scaled(block: RowBlock, grid: Grid, rows: Integers) -> Floats:
@@ -76,11 +76,11 @@ def row_scaled(block: RowBlock, grid: Grid, rows: Integers) -> Floats:
     return relative
 
 
-def _enforce_norm(values: Floats, rows: Integers, n_rows: int, bound: float) -> Floats:
+def enforce_norm(values: Floats, rows: Integers, n_rows: int, bound: float) -> Floats:
     """Shrink rows whose squared norm exceeds ``bound^2``; zero those that cannot be mended.
 
-    With ``|v| <= 2^20`` the float sum of squares is exact up to 2^53, and one that passes 2^53
-    cannot come back below ``bound^2``, so the comparison is exact.
+    With integers ``|v| <= bound <= 2^26`` the float sum of squares is exact up to 2^53, and one
+    that passes 2^53 cannot come back below ``bound^2``, so the comparison is exact.
     """
     for _ in range(_SHRINK_ROUNDS):
         over = np.bincount(rows, weights=values * values, minlength=n_rows) > bound * bound

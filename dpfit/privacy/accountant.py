@@ -18,6 +18,7 @@ from dpfit.privacy.events import (
     BoundedRangeEvent,
     Event,
     GaussianEvent,
+    HuberEvent,
     LaplaceEvent,
     MinimiserEvent,
     MinimiserLaw,
@@ -29,6 +30,7 @@ from dpfit.privacy.events import (
 _KINDS = (
     GaussianEvent,
     LaplaceEvent,
+    HuberEvent,
     ZcdpEvent,
     PureEvent,
     BoundedRangeEvent,
@@ -189,6 +191,8 @@ def cost_of_one(event: Event, adjacency: Adjacency) -> Cost:
         return gaussian_cost(Fraction(event.squared_sensitivity.under(adjacency), event.scale**2))
     if isinstance(event, LaplaceEvent):
         return _laplace(event, adjacency)
+    if isinstance(event, HuberEvent):
+        return _huber(event, adjacency)
     if isinstance(event, ZcdpEvent):
         rho = event.rho.under(adjacency)
         return Cost(gaussian=None, rho=rho, noise=_ZERO, pure=None, doublings=0)
@@ -210,6 +214,20 @@ def _laplace(event: LaplaceEvent, adjacency: Adjacency) -> Cost:
     # Pure as a whole; or each coordinate by Bun and Steinke (2016, proposition 1.4), added up.
     epsilon = Fraction(event.l1_sensitivity.under(adjacency), event.scale)
     rho = Fraction(event.squared_sensitivity.under(adjacency), 2 * event.scale**2)
+    return Cost(
+        gaussian=_squared_mu(2 * epsilon),
+        rho=min(rho, conversion.pure_rho(epsilon)),
+        noise=_ZERO,
+        pure=epsilon,
+        doublings=0,
+    )
+
+
+def _huber(event: HuberEvent, adjacency: Adjacency) -> Cost:
+    # Methods, 4.1: |rho'| <= alpha (H1); |rho''| <= 1, or each coordinate's pure epsilon (H2).
+    epsilon = event.knee * Fraction(event.l1_sensitivity.under(adjacency), event.scale)
+    squared = Fraction(event.squared_sensitivity.under(adjacency), event.scale**2)
+    rho = min(Fraction(1), event.knee**2) * squared / 2
     return Cost(
         gaussian=_squared_mu(2 * epsilon),
         rho=min(rho, conversion.pure_rho(epsilon)),

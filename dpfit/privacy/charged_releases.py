@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from dpfit.privacy.events import MinimiserLaw
 from dpfit.privacy.gaussian_release import GaussianRelease
+from dpfit.privacy.huber_release import HuberRelease
 from dpfit.privacy.laplace_release import LaplaceRelease
 from dpfit.privacy.mechanisms import real_vectors
 from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.mechanisms.peeling import peel
-from dpfit.privacy.minimiser_release import MinimiserRelease, SumRelease, VectorRelease
+from dpfit.privacy.minimiser_release import MinimiserRelease, VectorRelease
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.selection_release import SelectionRelease
@@ -22,6 +23,8 @@ from dpfit.privacy.selection_release import SelectionRelease
 Integers: TypeAlias = NDArray[np.int64]
 
 Floats: TypeAlias = NDArray[np.float64]
+
+SumRelease: TypeAlias = GaussianRelease | LaplaceRelease | HuberRelease
 ChoiceRelease: TypeAlias = SelectionRelease | PeelingRelease
 Release: TypeAlias = SumRelease | ChoiceRelease | VectorRelease | MinimiserRelease
 
@@ -64,7 +67,7 @@ class ChargedReleases:
             More was asked than was charged: a fault in the algorithm.
         """
         release = self._spend(label, quantity)
-        assert isinstance(release, GaussianRelease | LaplaceRelease)
+        assert isinstance(release, SumRelease)
         return release
 
     def take_choice(self, label: str, quantity: Quantity) -> ChoiceRelease:
@@ -118,10 +121,7 @@ class ChargedReleases:
 
     def noisy(self, release: SumRelease, sums: Integers) -> Integers:
         """The sums with noise on each, in the same shape."""
-        if isinstance(release, LaplaceRelease):
-            return sums + self._fresh_laplace(release, len(sums))
-        noise = self._noise.integers(release.scale_bits, sums.size, self._next_step())
-        noisy = noise.reshape(sums.shape)
+        noisy = self._fresh(release, sums.size).reshape(sums.shape)
         noisy += sums  # in place: with many columns these are the largest arrays of a run
         return noisy
 
@@ -137,6 +137,13 @@ class ChargedReleases:
             signed = np.concatenate([scores, -scores])
             return int(peel(signed, 1, lambda: self._fresh_laplace(release, len(signed)))[0])
         return self._noise.choose_signed(scores, release.scale_bits, self._next_step())
+
+    def _fresh(self, release: SumRelease, size: int) -> Integers:
+        if isinstance(release, LaplaceRelease):
+            return self._fresh_laplace(release, size)
+        if isinstance(release, HuberRelease):
+            return self._noise.huber(release.knee, release.scale_bits, size, self._next_step())
+        return self._noise.integers(release.scale_bits, size, self._next_step())
 
     def _fresh_laplace(self, release: LaplaceRelease | PeelingRelease, size: int) -> Integers:
         return self._noise.laplace(release.scale_bits, size, self._next_step())

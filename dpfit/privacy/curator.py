@@ -22,13 +22,12 @@ from dpfit.losses.base import Loss
 from dpfit.losses.exponential import exponential
 from dpfit.privacy.block_votes import block_votes
 from dpfit.privacy.centring import Centring
-from dpfit.privacy.charged_releases import ChargedReleases, Release
-from dpfit.privacy.laplace_release import LaplaceRelease
+from dpfit.privacy.charged_releases import ChargedReleases, Release, SumRelease
+from dpfit.privacy.gaussian_release import GaussianRelease
 from dpfit.privacy.logistic_sensitivity import largest_margin, refined_step
 from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.minimise import Records, minimise
 from dpfit.privacy.minimiser_error import NOISE_ERROR
-from dpfit.privacy.minimiser_release import SumRelease
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.point import Point, Scores, quantised
 from dpfit.privacy.quantity import Quantity
@@ -252,7 +251,7 @@ class Curator:
         That bound reckons with margins that are nothing but ``x.theta``.
         """
         shifted = self._offset is not None or np.any(point.offset)
-        if isinstance(release, LaplaceRelease) or not release.refined or shifted:
+        if not isinstance(release, GaussianRelease) or not release.refined or shifted:
             return clip, release.unit
         squared_norm = self._grid.squared_norm
         margin = largest_margin(*quantised(point, squared_norm), self._grid)

@@ -107,20 +107,54 @@ class LaplaceEvent(Event):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_positive_int("scale", self.scale)
-        _check_integers("l1_sensitivity", self.l1_sensitivity)
-        _check_integers("squared_sensitivity", self.squared_sensitivity)
-        for adjacency in Adjacency:
-            largest = self.l1_sensitivity.under(adjacency) ** 2
-            if self.squared_sensitivity.under(adjacency) > largest:
-                raise ValueError(
-                    f"squared_sensitivity ({adjacency}) must be at most l1_sensitivity squared"
-                )
+        _check_both_norms(self.l1_sensitivity, self.squared_sensitivity)
 
     def to_json(self) -> dict[str, JsonValue]:
         return super().to_json() | {
             "l1_sensitivity": _integers_to_json(self.l1_sensitivity),
             "squared_sensitivity": _integers_to_json(self.squared_sensitivity),
             "scale": self.scale,
+        }
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class HuberEvent(Event):
+    """Release of an integer vector plus Huber noise rounded to integers.
+
+    Every coordinate gets its own ``floor(scale X)``, X of density proportional to ``exp(-rho(x))``
+    with ``rho(x) = x^2 / 2`` up to the knee, and linear beyond (methods, 4.1).
+
+    Attributes
+    ----------
+    l1_sensitivity : PerAdjacency[int]
+        Exact l1 sensitivity, in integer units, >= 1.
+    squared_sensitivity : PerAdjacency[int]
+        Exact squared l2 sensitivity, >= 1 and at most the square of the l1 sensitivity.
+    scale : int
+        tau, in the same units, >= 1.
+    knee : Fraction
+        alpha, > 0.
+    """
+
+    mechanism: ClassVar[str] = "huber"
+    l1_sensitivity: PerAdjacency[int]
+    squared_sensitivity: PerAdjacency[int]
+    scale: int
+    knee: Fraction
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_positive_int("scale", self.scale)
+        _check_both_norms(self.l1_sensitivity, self.squared_sensitivity)
+        _check_fraction("knee", self.knee)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        return super().to_json() | {
+            "l1_sensitivity": _integers_to_json(self.l1_sensitivity),
+            "squared_sensitivity": _integers_to_json(self.squared_sensitivity),
+            "scale": self.scale,
+            "knee": _fraction_text(self.knee),
         }
 
 
@@ -237,7 +271,7 @@ class MinimiserEvent(Event):
         if not isinstance(self.law, MinimiserLaw):
             raise ValueError(f"law must be a MinimiserLaw, not {_kind(self.law)}")
         _check_fractions("sensitivity", self.sensitivity)
-        _check_fractions("scale", PerAdjacency(replace_one=self.scale, add_remove=self.scale))
+        _check_fraction("scale", self.scale)
         _check_fractions("jacobian", self.jacobian, or_zero=True)
 
     def to_json(self) -> dict[str, JsonValue]:
@@ -276,6 +310,8 @@ def event_from_json(value: object) -> Event:
         return _read_gaussian(fields)
     if mechanism == LaplaceEvent.mechanism:
         return _read_laplace(fields)
+    if mechanism == HuberEvent.mechanism:
+        return _read_huber(fields)
     if mechanism == ZcdpEvent.mechanism:
         label, count, rho = _read_fractions(fields, "rho")
         return ZcdpEvent(label=label, count=count, rho=rho)
@@ -323,6 +359,20 @@ def _read_minimiser(fields: dict[object, object]) -> MinimiserEvent:
         sensitivity=_fractions(fields, "sensitivity"),
         scale=_fraction(fields, "scale"),
         jacobian=_fractions(fields, "jacobian"),
+    )
+
+
+def _read_huber(fields: dict[object, object]) -> HuberEvent:
+    _check_keys(
+        fields, {"label", "count", "l1_sensitivity", "squared_sensitivity", "scale", "knee"}
+    )
+    return HuberEvent(
+        label=_text(fields, "label"),
+        count=_integer(fields, "count"),
+        l1_sensitivity=_integers(fields, "l1_sensitivity"),
+        squared_sensitivity=_integers(fields, "squared_sensitivity"),
+        scale=_integer(fields, "scale"),
+        knee=_fraction(fields, "knee"),
     )
 
 
@@ -415,13 +465,28 @@ def _check_integers(name: str, pair: PerAdjacency[int]) -> None:
         _check_positive_int(f"{name} ({adjacency})", _pair(name, pair).under(adjacency))
 
 
+def _check_both_norms(l1: PerAdjacency[int], squared_l2: PerAdjacency[int]) -> None:
+    _check_integers("l1_sensitivity", l1)
+    _check_integers("squared_sensitivity", squared_l2)
+    for adjacency in Adjacency:
+        if squared_l2.under(adjacency) > l1.under(adjacency) ** 2:
+            raise ValueError(
+                f"squared_sensitivity ({adjacency}) must be at most l1_sensitivity squared"
+            )
+
+
 def _check_fractions(name: str, pair: PerAdjacency[Fraction], *, or_zero: bool = False) -> None:
     for adjacency in Adjacency:
-        value = _pair(name, pair).under(adjacency)
-        if not isinstance(value, Fraction):
-            raise ValueError(f"{name} ({adjacency}) must be a Fraction, not {_kind(value)}")
-        if value < 0 or (value == 0 and not or_zero):
-            raise ValueError(f"{name} ({adjacency}) must be positive, not {value}")
+        _check_fraction(
+            f"{name} ({adjacency})", _pair(name, pair).under(adjacency), or_zero=or_zero
+        )
+
+
+def _check_fraction(name: str, value: Fraction, *, or_zero: bool = False) -> None:
+    if not isinstance(value, Fraction):
+        raise ValueError(f"{name} must be a Fraction, not {_kind(value)}")
+    if value < 0 or (value == 0 and not or_zero):
+        raise ValueError(f"{name} must be positive, not {value}")
 
 
 def _pair(name: str, pair: PerAdjacency[T]) -> PerAdjacency[T]:

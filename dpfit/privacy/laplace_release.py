@@ -62,7 +62,7 @@ class LaplaceRelease:
     unit: int
     scale_bits: int
     count: int
-    chosen: int
+    chosen: int = 0
     quantity: Quantity = Quantity.PARTIAL_GRADIENT
     charges: int | None = None
 

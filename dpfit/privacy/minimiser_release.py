@@ -31,7 +31,7 @@ from dpfit.privacy.objective import Objective
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.quantity import Quantity
 
-SumRelease: TypeAlias = GaussianRelease | LaplaceRelease
+GridRelease: TypeAlias = GaussianRelease | LaplaceRelease
 
 _COARSEST: Final = 1 << 10  # a coordinate's sensitivity on the grid, so that rounding is a trifle
 _ROUNDING: Final = Fraction(3, 2)  # of two coordinates: halves, and a quarter for floats below 2^50
@@ -97,7 +97,7 @@ class MinimiserRelease:
         E: how near the ideal point the computed one must be.
     """
 
-    noise: SumRelease
+    noise: GridRelease
     step: float
     radius: float
 
@@ -276,7 +276,7 @@ def _on_grid(
     squared: PerAdjacency[int],
     root: Fraction,
     scale_bits: int,
-) -> SumRelease:
+) -> GridRelease:
     """Distances between integer vectors are integers, squared or in the l1 norm: rounded down."""
     quantity = Quantity.MINIMISER
     if not planned.laplace:

@@ -80,6 +80,62 @@ def exponential_heights(grid_bits: int, precision: int) -> list[Bounds]:
     return heights
 
 
+def huber_heights(grid_bits: int, knee: int, precision: int) -> list[Bounds]:
+    """Bounds of g(j h), h = 2^-grid_bits, until the lower bound is zero, g of Huber's law.
+
+    g(z) = exp(-z^2 / 2) up to a = knee h, then g(a) exp(-a (z - a)): the recurrence of
+    :func:`gaussian_heights` to the knee, that of :func:`exponential_heights` beyond.
+    """
+    square = exp_neg(1, 2 * grid_bits, precision)
+    ratio = exp_neg(1, 2 * grid_bits + 1, precision)
+    beyond = exp_neg(knee, 2 * grid_bits, precision)
+    height = Bounds(1 << precision, 1 << precision)
+    heights = [height]
+    while height.low:
+        if len(heights) <= knee:
+            height = _product(height, ratio, precision)
+            ratio = _product(ratio, square, precision)
+        else:
+            height = _product(height, beyond, precision)
+        heights.append(height)
+    return heights
+
+
+def huber_mass(grid_bits: int, knee: int, precision: int) -> Bounds:
+    """Bounds of the integral of Huber's g over the whole line.
+
+    With a = knee / 2^grid_bits <= 4 it is ``2 exp(-a^2 / 2) (1/a + sum_n a^(2n+1) / (2n+1)!!)``:
+    the normal part's series has only positive terms. Each step floors twice, so term n is low by
+    e_n <= a^2 e_(n-1) / (2n+1) + 2 <= 2 exp(a^2 / 2), and where a term vanishes the rest of the
+    series falls by half each time: under two more such errors. ``growth`` is above 2 exp(a^2 / 2).
+    """
+    guard = _GUARD_BITS + 2 * max(knee.bit_length() - grid_bits, 0) ** 2
+    working = precision + guard
+    term = (knee << working) >> grid_bits
+    total = count = 0
+    while term:
+        total += term
+        count += 1
+        term = (term * knee * knee >> 2 * grid_bits) // (2 * count + 1)
+    inverse = (1 << working + grid_bits) // knee
+    height = _power(exp_neg(knee, 2 * grid_bits + 1, working), knee, working)
+    growth = 1 << (knee * knee >> 2 * grid_bits) + 2
+    low, high = total + inverse, total + inverse + growth * (count + 3)
+    shift = working - 1 + guard
+    return Bounds(height.low * low >> shift, (height.high * high >> shift) + 1)
+
+
+def _power(base: Bounds, exponent: int, precision: int) -> Bounds:
+    """Bounds of a power, by repeated squaring."""
+    result = Bounds(1 << precision, 1 << precision)
+    while exponent:
+        if exponent & 1:
+            result = _product(result, base, precision)
+        base = _product(base, base, precision)
+        exponent >>= 1
+    return result
+
+
 def _product(a: Bounds, b: Bounds, precision: int) -> Bounds:
     return Bounds(a.low * b.low >> precision, (a.high * b.high >> precision) + 1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from dpfit.privacy.random_bits import BitSource, RunKey
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dpfit.privacy.mechanisms.huber import HuberNoise
     from dpfit.privacy.mechanisms.laplace import LaplaceNoise
     from dpfit.privacy.mechanisms.top_k import GumbelTopK
     from dpfit.privacy.random_bits import RandomWords
@@ -26,6 +28,10 @@ class Noise(Protocol):
 
     def laplace(self, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
         """``floor(2^scale_bits X)``, X standard Laplace, ``size`` times."""
+        ...
+
+    def huber(self, knee: Fraction, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
+        """``floor(2^scale_bits X)``, X of Huber's law with that knee, ``size`` times."""
         ...
 
     def choose(
@@ -52,6 +58,7 @@ class ExactNoise:
         self._bits = bits
         self._gaussian = GaussianNoise(bits)
         self._laplace: LaplaceNoise | None = None
+        self._huber: dict[Fraction, HuberNoise] = {}
         self._top_k: GumbelTopK | None = None
 
     def integers(self, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
@@ -63,6 +70,13 @@ class ExactNoise:
 
             self._laplace = LaplaceNoise(self._bits)
         return self._laplace.integers(scale_bits, size, step)
+
+    def huber(self, knee: Fraction, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
+        if knee not in self._huber:
+            from dpfit.privacy.mechanisms.huber import HuberNoise
+
+            self._huber[knee] = HuberNoise(self._bits, knee)
+        return self._huber[knee].integers(scale_bits, size, step)
 
     def choose(
         self, scores: NDArray[np.int64], k: int, scale_bits: int, step: int
@@ -87,6 +101,9 @@ class NoNoise:
         return np.zeros(size, np.int64)
 
     def laplace(self, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
+        return np.zeros(size, np.int64)
+
+    def huber(self, knee: Fraction, scale_bits: int, size: int, step: int) -> NDArray[np.int64]:
         return np.zeros(size, np.int64)
 
     def choose(
