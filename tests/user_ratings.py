@@ -7,8 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfit.data import ratings_by_user
+from dpfit.data.ratings import RatingBlock
+from dpfit.data.ratings_by_user import RatingsByUser
 from dpfit.design.user_ratings import UserRatings
-from dpfit.privacy.rating_records import RatingCollector
+from dpfit.fitting.matrix_fit import MatrixFit
+from dpfit.fitting.matrix_request import MatrixRequest
+from dpfit.privacy.rating_records import private_ratings
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,11 @@ class Triplets:
     user: NDArray[np.int64]
     item: NDArray[np.int64]
     value: NDArray[np.float64]
+
+    def by_user(self, n_users: int) -> RatingsByUser:
+        """As the readers leave them; of a repeated pair the last rating counts."""
+        block = RatingBlock(self.user, self.item, self.value, "-", None, None)
+        return ratings_by_user._by_user([block], 0, n_users, "last")
 
 
 def triplets(users: list[dict[int, float]]) -> Triplets:
@@ -30,10 +40,23 @@ def triplets(users: list[dict[int, float]]) -> Triplets:
 def collected(
     users: list[dict[int, float]], n_items: int, value_range: tuple[float, float] = (1.0, 5.0)
 ) -> UserRatings:
-    """The same as the collector leaves them."""
-    collector = RatingCollector(value_range)
-    collector.add(triplets(users))
-    return collector.build(len(users), n_items)
+    """The same as private records."""
+    return records(triplets(users), (len(users), n_items), value_range)
+
+
+def records(
+    ratings: Triplets, shape: tuple[int, int], value_range: tuple[float, float] = (1.0, 5.0)
+) -> UserRatings:
+    """The private records of a matrix of that shape."""
+    n_users, n_items = shape
+    by_user = ratings.by_user(n_users)
+    return private_ratings(by_user, value_range, n_users=n_users, n_items=n_items)
+
+
+def matrix_fit(request: MatrixRequest, ratings: Triplets, shape: tuple[int, int]) -> MatrixFit:
+    """A completion of a matrix of that shape, planned."""
+    n_users, n_items = shape
+    return MatrixFit(request, ratings.by_user(n_users), n_items=n_items, source="films.csv")
 
 
 def planted(

@@ -23,7 +23,7 @@ class RatingsByUser:
         Code of the first of them.
     indptr : int64 array, shape (n_users + 1,)
         User ``first_user + i`` owns the entries ``indptr[i]:indptr[i + 1]``.
-    items : int64 array, shape (nnz,)
+    items : int32 array, shape (nnz,)
         Codes, sorted and unique for each user.
     values : float64 array, shape (nnz,)
         Finite.
@@ -31,7 +31,7 @@ class RatingsByUser:
 
     first_user: int
     indptr: NDArray[np.int64]
-    items: NDArray[np.int64]
+    items: NDArray[np.int32]
     values: NDArray[np.float64]
 
     @property
@@ -162,7 +162,7 @@ def _by_user(blocks: list[RatingBlock], first: int, n_users: int, duplicates: st
         user, item, value = user[kept], item[kept], value[kept]
     indptr = np.zeros(n_users + 1, np.int64)
     np.cumsum(np.bincount(user, minlength=n_users), out=indptr[1:])
-    return RatingsByUser(first, indptr, item, value)
+    return RatingsByUser(first, indptr, item.astype(np.int32), value)
 
 
 def _values(block: RatingBlock) -> NDArray[np.float64]:

@@ -111,28 +111,3 @@ class UserRatings:
         return UserBlock(
             first, indptr, self.items[start:end], self.values[start:end], users, self.n_items
         )
-
-
-def by_user(
-    users: Integers, items: Integers, values: Floats, *, n_users: int, n_items: int
-) -> UserRatings:
-    """Triplets in file order as :class:`UserRatings`; of a repeated pair the LAST value stays.
-
-    Parameters
-    ----------
-    users, items : int64 arrays, shape (m,)
-        Codes from 0.
-    values : float64 array, shape (m,)
-        Ratings.
-    n_users, n_items : int
-        The numbers of codes.
-    """
-    key = users * n_items + items
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    last = np.ones(len(key), np.bool_)
-    last[:-1] = key[1:] != key[:-1]
-    order = order[last]
-    counts = np.bincount(users[order], minlength=n_users)
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return UserRatings(indptr, items[order].astype(np.int32), values[order], n_items)

@@ -6,18 +6,19 @@ key is made, and what comes out of the curator becomes the model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from dpfit import __version__
 from dpfit.algorithms.factor_outcome import FactorOutcome
+from dpfit.data.ratings_by_user import RatingsByUser
 from dpfit.errors import DataError
-from dpfit.fitting.matrix_plan import MatrixPlan, plan_matrix
+from dpfit.fitting.matrix_plan import MatrixPlan, plan_matrix, public_facts
 from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.privacy.ledger_document import Json
 from dpfit.privacy.mechanisms.noise import noise_of
-from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
+from dpfit.privacy.public_facts import Origin, PublicFact
 from dpfit.privacy.rating_curator import RatingCurator, check_memory
-from dpfit.privacy.rating_records import RatingCollector, Triplets
+from dpfit.privacy.rating_records import private_ratings
 
 
 class MatrixFit:
@@ -27,10 +28,10 @@ class MatrixFit:
     ----------
     request : MatrixRequest
         What the user asked for.
-    blocks : iterable of Triplets
-        The private ratings, read once; codes number users and items from 0.
-    shape : callable
-        Tells, once the ratings were read, the numbers of users and of items that were found.
+    ratings : RatingsByUser
+        The private ratings of all users.
+    n_items : int
+        How many items there are: the declared ones, or those found.
     source : str
         What to call the input in messages.
 
@@ -48,26 +49,27 @@ class MatrixFit:
     def __init__(
         self,
         request: MatrixRequest,
-        blocks: Iterable[Triplets],
+        ratings: RatingsByUser,
         *,
-        shape: Callable[[], tuple[int, int]],
+        n_items: int,
         source: str,
     ) -> None:
         self.request = request
-        collector = RatingCollector(request.value_range)
-        for block in blocks:
-            collector.add(block)
-        facts = PublicFacts(strict=request.strict)
-        found = shape()
-        for name, said, number in zip(
-            ("users", "items"), (request.n_users, request.n_items), found, strict=True
-        ):
-            facts.add(_number(name, said, number, source))
-        bounds = list(request.value_range)
-        facts.add(PublicFact("value_range", bounds, Origin.DECLARED, "--range"))
+        facts = public_facts(request)
+        if request.n_users is None:
+            facts.add(_assumed("users", ratings.n_users, "--n-users", source))
+        elif ratings.n_users > request.n_users:
+            raise DataError("holds more users than declared by --n-users", path=source)
+        if request.n_items is None:
+            facts.add(_assumed("items", n_items, "--items", source))
         self.plan: MatrixPlan = plan_matrix(request, facts)
         check_memory(self.plan.grid)
-        self._ratings = collector.build(self.plan.grid.n_users, self.plan.grid.n_items)
+        self._ratings = private_ratings(
+            ratings,
+            request.value_range,
+            n_users=self.plan.grid.n_users,
+            n_items=self.plan.grid.n_items,
+        )
 
     def run(
         self, reserve: Callable[[Json], None], report_progress: Callable[[int], None]
@@ -113,22 +115,12 @@ class MatrixFit:
             "loss": "huber" if request.huber else "squared",
             "settings": plan.algorithm.settings(),
             "public_facts": plan.facts.to_json(),
+            **({"budget_shares": plan.shares} if request.budget_report else {}),
         }
 
 
-def _number(name: str, said: int | None, found: int, source: str) -> PublicFact:
-    """The number of users or items: declared, or assumed from the data.
-
-    Raises
-    ------
-    DataError
-        There are more than declared, or none.
-    """
-    option = f"--n-{name}"
-    if said is not None:
-        if found > said:
-            raise DataError(f"holds more {name} than declared by {option}", path=source)
-        return PublicFact(name, said, Origin.DECLARED, option)
+def _assumed(name: str, found: int, option: str, source: str) -> PublicFact:
+    """The number of users or items, from the data."""
     if found < 1:
         raise DataError("holds no ratings", path=source)
     return PublicFact(name, found, Origin.ASSUMED, option)

@@ -14,7 +14,9 @@ from dpfit.errors import PrivacyError
 from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.privacy.events import Event, NonPrivateEvent
 from dpfit.privacy.huber_release import huber_variance
-from dpfit.privacy.public_facts import PublicFacts
+from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
+from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.user_release import NoiseLaw, UserNoise, UserRelease, plan_user_release
 from dpfit.privacy.user_sensitivity import UserGrid
 
@@ -52,6 +54,36 @@ class MatrixPlan:
     def falls_back(self) -> bool:
         """Whether there are biases and local features only."""
         return not self.algorithm.has_factors
+
+
+def public_facts(request: MatrixRequest) -> PublicFacts:
+    """What the request declares."""
+    facts = PublicFacts(strict=request.strict)
+    bounds = list(request.value_range)
+    facts.add(PublicFact("value_range", bounds, Origin.DECLARED, "--range"))
+    if request.n_users is not None:
+        facts.add(PublicFact("users", request.n_users, Origin.DECLARED, "--n-users"))
+    if request.n_items is not None:
+        facts.add(PublicFact("items", request.n_items, Origin.DECLARED, "--items"))
+    return facts
+
+
+def charge_ahead(request: MatrixRequest) -> Sequence[Event]:
+    """The charge as far as it is known before the data; the reservation checks the exact one.
+
+    With all public numbers declared it is exact. Else Gaussian noise spends, up to the rounding of
+    its units, what one release would; of other laws no one release costs as little.
+    """
+    if not request.private:
+        return [NonPrivateEvent(label="whole run")]
+    if request.n_users is not None and request.n_items is not None:
+        return plan_matrix(request, public_facts(request)).events
+    if request.law is not NoiseLaw.GAUSSIAN:
+        return []
+    whole = PlannedRelease("whole run", Quantity.USER_MEANS, 1, Fraction(1))
+    noise, share = UserNoise(request.law), _whole(request)
+    grid = UserGrid(1, 1, 0)
+    return [plan_user_release(whole, grid, noise, share=share, adjacency=request.adjacency).event()]
 
 
 def plan_matrix(request: MatrixRequest, facts: PublicFacts) -> MatrixPlan:

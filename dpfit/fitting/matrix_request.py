@@ -30,9 +30,7 @@ class MatrixRequest:
     ----------
     budget : Budget or None
         Needed unless the run is without noise; there it only fixes what the rule derives from it.
-        An epsilon
-        epsilon without delta asks for pure differential
-        privacy, of Laplace or Huber noise.
+        An epsilon without delta asks for pure differential privacy, of Laplace or Huber noise.
     dataset : str
         What the ledger calls the data.
     value_range : (float, float)
@@ -62,6 +60,8 @@ class MatrixRequest:
         Declared public numbers.
     strict : bool
         Refuse every assumed public fact.
+    budget_report : bool
+        Tell each release's share of the budget in the ledger.
     seed : int or None
         A seed makes the run reproducible, and not private.
 
@@ -88,6 +88,7 @@ class MatrixRequest:
     n_users: int | None = None
     n_items: int | None = None
     strict: bool = False
+    budget_report: bool = False
     seed: int | None = None
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.algorithms.factor_outcome import FactorOutcome
+from dpfit.data.ratings_by_user import RatingsByUser
 from dpfit.design.local_ridge import pair_products, pair_scores, solve_block
 from dpfit.design.user_ratings import UserRatings
 
@@ -32,18 +33,19 @@ class UserSolver:
         self._products = pair_products(self._model.features)
         self._range = outcome.value_range
 
-    def coefficients(self, ratings: UserRatings) -> Floats:
+    def coefficients(self, ratings: RatingsByUser) -> Floats:
         """Offset, slopes and factor of each user, shape (n_users, 3 + r); zero without ratings.
 
         Parameters
         ----------
-        ratings : UserRatings
+        ratings : RatingsByUser
             Their own ratings, inside the public range or not.
         """
         low, high = self._range
         model = self._model
         solved = np.zeros((ratings.n_users, len(model.ridges)))
-        for block in ratings.blocks():
+        own = UserRatings(ratings.indptr, ratings.items, ratings.values, len(model.features))
+        for block in own.blocks():
             target = np.clip(block.values, low, high) - model.baseline.take(block.items)
             solved[block.rows] = solve_block(
                 block,
@@ -69,6 +71,8 @@ class UserSolver:
         return np.clip(scores + self._model.baseline.take(items), *self._range)
 
     def predict_all(self, coefficients: Floats) -> Floats:
-        """Ratings of all items by each of a few users, shape (n_users, n_items)."""
-        scores = coefficients @ self._model.features.T + self._model.baseline
-        return np.clip(scores, *self._range)
+        """Scores of all items for each of a few users, shape (n_users, n_items).
+
+        They are not clipped to the range: what lies beyond still ranks the items.
+        """
+        return np.asarray(coefficients @ self._model.features.T + self._model.baseline)

@@ -20,8 +20,7 @@ from dpfit.fitting.user_solve import UserSolver
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.rating_curator import RatingCurator
-from dpfit.privacy.rating_records import RatingCollector
-from user_ratings import Triplets, planted
+from user_ratings import Triplets, matrix_fit, planted, records
 
 RANGE = (1.0, 5.0)
 SHAPE = (3000, 60)
@@ -33,24 +32,18 @@ def data() -> tuple[Triplets, NDArray[np.float64]]:
     return planted(*SHAPE, 2, NOISE, 0.5)
 
 
-def collected() -> UserRatings:
-    collector = RatingCollector(RANGE)
-    collector.add(data()[0])
-    return collector.build(*SHAPE)
-
-
 def fitted(budget: Budget | None = None, **asked: object) -> tuple[MatrixFit, FactorOutcome]:
     request = MatrixRequest(
         budget, "planted", RANGE, without_noise=budget is None, seed=11, **asked
     )
-    run = MatrixFit(request, [data()[0]], shape=lambda: SHAPE, source="planted")
+    run = matrix_fit(request, data()[0], SHAPE)
     return run, run.run(lambda _: None, lambda _: None)
 
 
 def error(outcome: FactorOutcome) -> float:
     """Root mean square distance to the truth over all pairs that were not rated."""
     solver = UserSolver(outcome)
-    predicted = solver.predict_all(solver.coefficients(collected()))
+    predicted = solver.predict_all(solver.coefficients(data()[0].by_user(SHAPE[0])))
     truth = np.clip(data()[1], *RANGE)
     hidden = np.ones(SHAPE, np.bool_)
     hidden[data()[0].user, data()[0].item] = False
@@ -90,7 +83,7 @@ def test_the_private_algorithm_without_noise_is_the_original(loss: str) -> None:
     budget = Budget(epsilon=5.0, delta=1e-6)
     private, _ = fitted(budget, loss=loss)
     door = RatingCurator(
-        ratings=collected(),
+        ratings=records(data()[0], SHAPE),
         grid=private.plan.grid,
         value_range=RANGE,
         releases=private.plan.releases,
@@ -99,7 +92,7 @@ def test_the_private_algorithm_without_noise_is_the_original(loss: str) -> None:
     one = private.plan.algorithm.run(door, lambda _: None)
     name = {"squared": "als", "huber": "irls"}[loss]
     request = MatrixRequest(budget, "planted", RANGE, algorithm=name, without_noise=True)
-    original = MatrixFit(request, [data()[0]], shape=lambda: SHAPE, source="planted")
+    original = matrix_fit(request, data()[0], SHAPE)
     other = original.run(lambda _: None, lambda _: None)
     for field in ("item_factors", "item_bias", "item_count"):
         np.testing.assert_array_equal(getattr(one, field), getattr(other, field))
@@ -115,7 +108,7 @@ def test_users_and_items_may_stand_in_any_order() -> None:
     outcomes = []
     for block in (ratings, shuffled):
         request = MatrixRequest(Budget(epsilon=5.0, delta=1e-6), "planted", RANGE, seed=3, sweeps=2)
-        run = MatrixFit(request, [block], shape=lambda: SHAPE, source="planted")
+        run = matrix_fit(request, block, SHAPE)
         outcomes.append(run.run(lambda _: None, lambda _: None))
     np.testing.assert_array_equal(outcomes[0].item_factors, outcomes[1].item_factors)
     np.testing.assert_array_equal(outcomes[0].item_bias, outcomes[1].item_bias)
@@ -127,7 +120,7 @@ def test_progress_counts_passes_and_sweeps() -> None:
     request = MatrixRequest(
         Budget(epsilon=5.0, delta=1e-6), "planted", RANGE, passes=2, sweeps=3, rank=1
     )
-    run = MatrixFit(request, [data()[0]], shape=lambda: SHAPE, source="planted")
+    run = matrix_fit(request, data()[0], SHAPE)
     run.run(lambda _: None, seen.append)
     assert seen == [0, 1, 2, 3, 4, 5]
     assert run.plan.algorithm.steps == 5
@@ -161,7 +154,7 @@ def test_factors_lost_in_noise_are_dropped() -> None:
     """Where no direction of the users stands clear, there is a model of biases."""
     request = MatrixRequest(Budget(epsilon=0.01, delta=1e-6), "planted", RANGE, rank=3, sweeps=2)
     few = Triplets(*(part[:40] for part in (data()[0].user, data()[0].item, data()[0].value)))
-    run = MatrixFit(request, [few], shape=lambda: SHAPE, source="planted")
+    run = matrix_fit(request, few, SHAPE)
     outcome = run.run(lambda _: None, lambda _: None)
     assert np.isfinite(outcome.item_bias).all()
     assert np.isfinite(outcome.item_factors).all()

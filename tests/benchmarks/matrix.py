@@ -23,7 +23,7 @@ import pyarrow.csv as csv
 from numpy.typing import NDArray
 
 from dpfit.algorithms.factor_outcome import FactorOutcome, Standardised
-from dpfit.design.user_ratings import UserRatings, by_user
+from dpfit.data.ratings_by_user import RatingsByUser
 from dpfit.fitting.matrix_fit import MatrixFit
 from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.fitting.user_solve import UserSolver
@@ -54,9 +54,12 @@ class Problem:
     value_range: tuple[float, float]
 
     @property
-    def ratings(self) -> UserRatings:
-        train, (n_users, n_items) = self.train, self.shape
-        return by_user(train.user, train.item, train.value, n_users=n_users, n_items=n_items)
+    def ratings(self) -> RatingsByUser:
+        train = self.train
+        order = np.lexsort((train.item, train.user))
+        counts = np.bincount(train.user, minlength=self.shape[0])
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        return RatingsByUser(0, indptr, train.item[order].astype(np.int32), train.value[order])
 
 
 def read(argument: str) -> Problem:
@@ -92,7 +95,8 @@ def generated(n_users: int = 6000, n_items: int = 3700, n_ratings: int = 1_000_0
 
 
 def fit(problem: Problem, request: MatrixRequest) -> tuple[MatrixFit, FactorOutcome]:
-    run = MatrixFit(request, [problem.train], shape=lambda: problem.shape, source=problem.name)
+    n_items = problem.shape[1]
+    run = MatrixFit(request, problem.ratings, n_items=n_items, source=problem.name)
     return run, run.run(lambda _: None, lambda _: None)
 
 

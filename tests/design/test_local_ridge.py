@@ -9,9 +9,11 @@ import pytest
 
 from dpfit.design import user_ratings
 from dpfit.design.local_ridge import fitted, pair_products, solve_block
-from dpfit.design.user_ratings import UserRatings, by_user
+from dpfit.design.user_ratings import UserRatings
+from user_ratings import Triplets, records
 
 N_ITEMS = 60
+WIDE = (-100.0, 100.0)  # clips nothing
 RNG = np.random.default_rng(3)
 FEATURES = np.hstack([np.ones((N_ITEMS, 1)), RNG.standard_normal((N_ITEMS, 10))])
 RIDGES = np.linspace(0.5, 6.0, 11)
@@ -21,7 +23,7 @@ def random_ratings(n_users: int, seed: int = 0) -> UserRatings:
     rng = np.random.default_rng(seed)
     users, items = np.nonzero(rng.random((n_users, N_ITEMS)) < rng.random((n_users, 1)))
     values = rng.standard_normal(len(users)) * 3.0
-    return by_user(users, items, values, n_users=n_users, n_items=N_ITEMS)
+    return records(Triplets(users, items, values), (n_users, N_ITEMS), WIDE)
 
 
 def solved(ratings: UserRatings, threshold: float | None = None) -> np.ndarray:
@@ -74,11 +76,10 @@ def test_bits_do_not_depend_on_who_stands_beside(threshold: float | None) -> Non
     kept = np.flatnonzero(np.arange(200) % 3 != 1)
     owners = np.repeat(np.arange(200), np.diff(ratings.indptr))
     part = np.isin(owners, kept)
-    fewer = by_user(
+    left = Triplets(
         np.searchsorted(kept, owners[part]),
         ratings.items[part].astype(np.int64),
         ratings.values[part],
-        n_users=len(kept),
-        n_items=N_ITEMS,
     )
+    fewer = records(left, (len(kept), N_ITEMS), WIDE)
     np.testing.assert_array_equal(expected[kept], solved(fewer, threshold))

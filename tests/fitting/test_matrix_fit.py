@@ -12,7 +12,7 @@ from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.events import NonPrivateEvent, event_from_json
-from user_ratings import Triplets, planted
+from user_ratings import Triplets, matrix_fit, planted, triplets
 
 BUDGET = Budget(epsilon=5.0, delta=1e-6)
 RANGE = (1.0, 5.0)
@@ -25,7 +25,7 @@ def request(budget: Budget | None = BUDGET, **asked: object) -> MatrixRequest:
 
 def made(asked: MatrixRequest, shape: tuple[int, int] = SHAPE) -> MatrixFit:
     ratings, _ = planted(*SHAPE, 2, 0.3, 0.4)
-    return MatrixFit(asked, [ratings], shape=lambda: shape, source="films.csv")
+    return matrix_fit(asked, ratings, shape)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_public_numbers_are_declared_or_assumed() -> None:
     with pytest.raises(PrivacyError, match="--strict"):
         made(request(strict=True))
     with pytest.raises(DataError, match="no ratings"):
-        made(request(), shape=(0, 0))
+        matrix_fit(request(), triplets([]), (0, 0))
 
 
 def test_what_is_asked_stands_in_the_plan() -> None:
@@ -139,6 +139,6 @@ def test_what_is_asked_stands_in_the_plan() -> None:
 def test_one_user_and_one_item() -> None:
     """The smallest matrix there is."""
     one = Triplets(np.zeros(1, np.int64), np.zeros(1, np.int64), np.array([4.0]))
-    run = MatrixFit(request(rank=1), [one], shape=lambda: (1, 1), source="films.csv")
+    run = matrix_fit(request(rank=1), one, (1, 1))
     outcome = run.run(lambda _: None, lambda _: None)
     assert np.isfinite(outcome.item_bias).all()

@@ -20,9 +20,8 @@ from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.rating_curator import RatingCurator
-from dpfit.privacy.rating_records import RatingCollector
 from dpfit.privacy.user_sensitivity import UserGrid
-from user_ratings import planted
+from user_ratings import planted, records
 
 RANGE = (1.0, 5.0)
 LAWS = ("gaussian", "laplace", "huber")
@@ -106,10 +105,8 @@ class _Counting(NoNoise):
 
 def curator(made: MatrixPlan, noise: NoNoise, n_users: int, n_items: int) -> RatingCurator:
     ratings, _ = planted(n_users, n_items, 2, 0.3, 0.4)
-    collector = RatingCollector(RANGE)
-    collector.add(ratings)
     return RatingCurator(
-        ratings=collector.build(n_users, n_items),
+        ratings=records(ratings, (n_users, n_items), RANGE),
         grid=made.grid,
         value_range=RANGE,
         releases=made.releases,
