@@ -62,7 +62,7 @@ def build_app(names: Sequence[str] = COMMANDS) -> typer.Typer:
     )
     app.callback()(_root)
     for name in names:
-        module = importlib.import_module(f"dpfit.cli.{name}")
+        module = importlib.import_module(f"dpfit.cli.{name.replace('-', '_')}")
         register(app, name, module.OPTIONS, module.BODY)
     return app
 

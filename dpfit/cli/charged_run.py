@@ -5,17 +5,38 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from dpfit.cli import signals
 from dpfit.errors import DpfitError
 from dpfit.files.atomic import write_atomically
 
 if TYPE_CHECKING:
+    from dpfit.cli.run_files import RunFiles
+    from dpfit.cli.streams import Streams
     from dpfit.privacy.events import Event
     from dpfit.privacy.ledger import Ledger
     from dpfit.privacy.ledger_document import Json
+
+Result = TypeVar("Result", covariant=True)
+
+
+class Planned(Protocol[Result]):
+    """A fit whose plan is fixed; nothing was spent yet."""
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The charge."""
+
+    @property
+    def steps(self) -> int:
+        """How often it reports progress."""
+
+    def run(
+        self, reserve: Callable[[Json], None], report_progress: Callable[[int], None]
+    ) -> Result:
+        """Have the charge put on disk, then fit."""
 
 
 class ChargedRun:
@@ -74,3 +95,40 @@ def charged_run(events: Sequence[Event], ledger: Ledger) -> Iterator[ChargedRun]
         signals.heard()
         run.abort(error)
         raise
+
+
+def run_and_write(
+    planned: Planned[Result],
+    files: RunFiles,
+    streams: Streams,
+    *,
+    task: str,
+    document: Callable[[Result], bytes],
+) -> Result:
+    """Charge, fit and write the model.
+
+    Parameters
+    ----------
+    planned : Planned
+        What runs.
+    files : RunFiles
+        Where the charge and the model go.
+    streams : Streams
+        Where progress is shown.
+    task : str
+        What to call it there.
+    document : callable
+        The model file, from the result.
+    """
+    with charged_run(planned.events, files.ledger) as run:
+        with streams.progress_bar(task, planned.steps) as show:
+
+            def between_steps(done: int) -> None:
+                signals.raise_pending()
+                show(done)
+
+            # Raised amid the threads' locks, an interruption could leave one held for ever.
+            with signals.uninterrupted():
+                result = planned.run(run.reserve, between_steps)
+        run.write(document(result), files.model_path, overwrite=files.force)
+    return result

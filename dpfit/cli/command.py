@@ -18,7 +18,7 @@ from typer.models import OptionInfo
 
 from dpfit.errors import StorageError, UsageError, reason_of
 
-COMMANDS: Final = ("fit", "predict", "budget")
+COMMANDS: Final = ("fit", "complete-matrix", "predict", "budget")
 
 Options = TypeVar("Options")
 
@@ -81,7 +81,7 @@ def _fields(options: type[Any]) -> list[inspect.Parameter]:
     by_name = {field.name: field for field in dataclasses.fields(options)}
     # A command's own options come first, then the shared groups in the order of its bases.
     own_first = [name for owner in options.__mro__ for name in inspect.get_annotations(owner)]
-    for field in (by_name[name] for name in own_first):
+    for field in (by_name[name] for name in dict.fromkeys(own_first)):
         for extra in typing.get_args(hints[field.name])[1:]:
             if isinstance(extra, OptionInfo) and field.name != "print_config":
                 extra.envvar = f"DPFIT_{field.name.upper()}"

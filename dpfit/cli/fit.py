@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dpfit.cli import signals
-from dpfit.cli.options import BudgetOptions, LockOptions, OutputOptions, ReadingOptions
-from dpfit.cli.streams import Streams
+from dpfit.cli.options import (
+    BudgetOptions,
+    Format,
+    LockOptions,
+    OutputOptions,
+    ReadingOptions,
+    RunOptions,
+)
 from dpfit.errors import UsageError
-
-if TYPE_CHECKING:
-    from dpfit.cli.fit_inputs import FitInputs
-    from dpfit.fitting.linear_fit import LinearFit
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
+class FitOptions(BudgetOptions, ReadingOptions, RunOptions, LockOptions, OutputOptions):
     """Everything ``dpfit fit`` takes."""
 
     inputs: Annotated[
         list[str],
         typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
     ]
+    format: Annotated[
+        Format, typer.Option("--format", help="Input format; auto goes by the file's extension.")
+    ] = Format.AUTO
     algo: Annotated[
         str,
         typer.Option(
@@ -197,22 +201,10 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
         str | None,
         typer.Option("--schema", metavar="FILE", help="TOML file of public facts and columns."),
     ] = None
-    dataset: Annotated[
-        str | None,
-        typer.Option("--dataset", metavar="NAME", help="Name in the ledger [default: STEM]."),
-    ] = None
-    ledger: Annotated[
-        str | None,
-        typer.Option("--ledger", metavar="FILE", help="Ledger [default: STEM.ledger.json]."),
-    ] = None
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="Model [default: STEM.model.json]."),
     ] = None
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing model.")] = False
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse to take any fact from the data as public.")
-    ] = False
     calibration: Annotated[
         str,
         typer.Option(
@@ -221,16 +213,6 @@ class FitOptions(BudgetOptions, ReadingOptions, LockOptions, OutputOptions):
             help="Noise: exact [default], or as printed: paper, paper-corollary.",
         ),
     ] = "exact"
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show charge, noise and settings; spend nothing.")
-    ] = False
-    non_private: Annotated[
-        bool, typer.Option("--non-private", help="Fit without noise, by the same rules.")
-    ] = False
-    seed: Annotated[
-        int | None,
-        typer.Option("--seed", metavar="N", help="Reproducible noise. The result is NOT private."),
-    ] = None
 
 
 def fit(options: FitOptions) -> None:
@@ -238,8 +220,15 @@ def fit(options: FitOptions) -> None:
 
     Writes STEM.model.json and charges STEM.ledger.json in the working directory.
     """
+    from dpfit.cli.charged_run import run_and_write
     from dpfit.cli.fit_inputs import FitInputs
-    from dpfit.cli.fit_report import report_assumptions, report_plan, report_printed
+    from dpfit.cli.fit_report import (
+        report_assumptions,
+        report_plan,
+        report_printed,
+        report_result,
+    )
+    from dpfit.cli.run_report import report_before_reading
 
     streams = options.streams()
     signals.install(options.timeout)
@@ -247,47 +236,23 @@ def fit(options: FitOptions) -> None:
         raise UsageError("--json and -o - both want standard output")
     inputs = FitInputs.from_options(options)
     inputs.check_before_reading(writes=not options.dry_run)
-    _warn_of_no_privacy(inputs, streams, dry_run=options.dry_run)
+    report_before_reading(inputs.request, options, inputs.files.ledger.path, streams)
     if options.algo == "auto":
         streams.step(f"--algo auto: {inputs.request.algorithm}")
-    if options.ledger is not None and not os.path.exists(options.ledger):
-        streams.inform(f"{options.ledger}: a new ledger, without a cap")
     fitted = inputs.load(streams)
     report_assumptions(fitted, streams)
     report_printed(fitted, streams)
     if options.dry_run:
         report_plan(fitted, inputs, streams, as_json=options.json)
         return
-    _run(fitted, inputs, streams, as_json=options.json)
-
-
-def _warn_of_no_privacy(inputs: FitInputs, streams: Streams, *, dry_run: bool) -> None:
-    request = inputs.request
-    if dry_run or request.private:
-        return
-    why = "there is no noise" if request.without_noise else "--seed repeats the noise"
-    ledger = inputs.ledger.path
-    streams.warn(f"{why}: the model is not private, and {ledger} counts as unbounded from now on")
-
-
-def _run(fitted: LinearFit, inputs: FitInputs, streams: Streams, *, as_json: bool) -> None:
-    from dpfit.cli.charged_run import charged_run
-    from dpfit.cli.fit_report import report_result
-
-    plan = fitted.plan
-    with charged_run(plan.events, inputs.ledger) as run:
-        with streams.progress_bar("fitting", plan.algorithm.steps) as show:
-
-            def between_steps(done: int) -> None:
-                signals.raise_pending()
-                show(done)
-
-            # Raised amid the threads' locks, an interruption could leave one held for ever.
-            with signals.uninterrupted():
-                outcome = fitted.run(run.reserve, between_steps)
-        model = inputs.model(fitted, outcome).to_bytes()
-        run.write(model, inputs.model_path, overwrite=inputs.force)
-    report_result(fitted, inputs, streams, as_json=as_json)
+    run_and_write(
+        fitted,
+        inputs.files,
+        streams,
+        task="fitting",
+        document=lambda outcome: inputs.model(fitted, outcome).to_bytes(),
+    )
+    report_result(fitted, inputs, streams, as_json=options.json)
 
 
 OPTIONS, BODY = FitOptions, fit

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpfit.algorithms.outcome import Outcome
-from dpfit.cli import signals
 from dpfit.cli.reading import cpu_count, read_options
+from dpfit.cli.requested_budget import requested_budget
+from dpfit.cli.run_files import RunFiles
 from dpfit.cli.streams import Streams
-from dpfit.cli.targets import check_apart, check_target
-from dpfit.data.compression import SUFFIXES
 from dpfit.data.reader import Reader
 from dpfit.data.schema import Schema
 from dpfit.design.grid import RowMap
 from dpfit.errors import PrivacyError, UsageError
-from dpfit.files.atomic import check_writable
 from dpfit.files.linear_model import LinearModel
-from dpfit.files.lock import lock_name
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead
 from dpfit.fitting.request import ORIGINALS, FitRequest, chosen_algorithm, only_loss
-from dpfit.privacy.calibration import Budget
-from dpfit.privacy.ledger import Ledger
 from dpfit.privacy.records import DeclaredFacts, Label, Layout
 
 if TYPE_CHECKING:
@@ -41,24 +35,15 @@ class FitInputs:
         Checked.
     reader : Reader
         Opened when iterated.
-    source : str
-        What to call the input in messages.
-    model_path : str
-        ``-`` is standard output.
-    force : bool
-        Whether the model may replace a file.
-    ledger : Ledger
-        Where the run is charged.
+    files : RunFiles
+        Where the model and the charge go.
     other_files : tuple of str
         Schema and configuration.
     """
 
     request: FitRequest
     reader: Reader
-    source: str
-    model_path: str
-    force: bool
-    ledger: Ledger
+    files: RunFiles
     other_files: tuple[str, ...]
 
     @classmethod
@@ -71,9 +56,7 @@ class FitInputs:
             Something is missing, contradicts itself or does not exist.
         """
         schema = Schema.from_file(options.schema) if options.schema else Schema()
-        stem = _stem(options)
-        model_path = options.output or f"{stem}.model.json"
-        ledger_path = options.ledger or f"{stem}.ledger.json"
+        files = RunFiles.from_options(options, ".model.json")
         declared = _declared(options, schema)
         reading = read_options(options, schema, declared)
         attributes = reading.attribute_columns.keys()
@@ -82,20 +65,11 @@ class FitInputs:
             raise UsageError("--max-weight needs a --weight column")
         if declared.max_exposure is not None and not exposed:
             raise UsageError("--max-exposure needs an --exposure or --offset column")
-        dataset = options.dataset or os.path.basename(stem)
-        request = _request(options, schema, declared, dataset, exposed=exposed)
-        ledger = Ledger(
-            ledger_path,
-            lock_timeout=options.lock_timeout,
-            while_waiting=signals.raise_pending,
-        )
+        request = _request(options, schema, declared, files.dataset, exposed=exposed)
         return cls(
             request=request,
             reader=Reader(options.inputs, reading),
-            source=options.inputs[0],
-            model_path=model_path,
-            force=options.force,
-            ledger=ledger,
+            files=files,
             other_files=tuple(filter(None, (options.schema, options.config))),
         )
 
@@ -113,17 +87,9 @@ class FitInputs:
             An output is out of bounds, a fact that ``--strict`` wants is missing, or the cap does
             not allow the run.
         """
-        reads = [*self.reader.paths, *self.other_files]
-        lock = lock_name(self.ledger.path)
-        for path in (self.ledger.path, lock):
-            check_apart(path, reads)
-        if writes and self.model_path != "-":
-            reads += [self.ledger.path, lock]
-            check_target(self.model_path, force=self.force, reads=reads, replaces_models_only=True)
-        if writes:
-            check_writable(self.ledger.path, overwrite=True)
+        self.files.check_apart_from([*self.reader.paths, *self.other_files], writes=writes)
         self._check_strict()
-        self.ledger.check(charge_ahead(self.request))
+        self.files.check_cap(charge_ahead(self.request))
 
     def _check_strict(self) -> None:
         """Name every missing fact at once, before the data are touched."""
@@ -154,7 +120,7 @@ class FitInputs:
 
     def load(self, streams: Streams) -> LinearFit:
         """Read the rows and plan the run."""
-        fitted = LinearFit(self.request, self.reader, layout=self._layout, source=self.source)
+        fitted = LinearFit(self.request, self.reader, layout=self._layout, source=self.files.source)
         # Of what was read, only the public number of rows may be told.
         streams.step(f"read {fitted.plan.facts.integer('rows')} rows")
         return fitted
@@ -212,11 +178,12 @@ def _request(
     normalize = options.normalize_rows
     if normalize is None:
         normalize = row_norm is None
+    without_noise = options.non_private or options.algo in ORIGINALS
     algorithm = chosen_algorithm(options.algo, options.loss, intercept=options.intercept)
     return FitRequest(
         sparsity=options.sparsity,
-        budget=_budget(options),
-        without_noise=_without_noise(options),
+        budget=requested_budget(options, seed=options.seed, without_noise=without_noise),
+        without_noise=without_noise,
         dataset=dataset,
         algorithm=algorithm,
         loss=options.loss or only_loss(algorithm),
@@ -247,19 +214,6 @@ def _request(
         seed=options.seed,
         threads=options.threads or cpu_count(),
     )
-
-
-def _budget(options: FitOptions) -> Budget | None:
-    asked = (options.eps, options.delta, options.rho, options.mu)
-    if _without_noise(options) and options.seed is not None:
-        raise UsageError("a run without noise takes no seed")
-    if _without_noise(options) and all(value is None for value in asked):
-        return None
-    return Budget.from_request(*asked, pure=True)
-
-
-def _without_noise(options: FitOptions) -> bool:
-    return options.non_private or options.algo in ORIGINALS
 
 
 def _joint_rows(mode: str | None) -> bool | None:
@@ -305,22 +259,3 @@ def _index_base(option: str, schema: int | None) -> int | None:
     if option not in ("0", "1"):
         raise UsageError("--index-base must be 0, 1 or auto")
     return int(option)
-
-
-def _stem(options: FitOptions) -> str:
-    """Base name of the first input without its extensions; of the model for standard input."""
-    first_input, output = options.inputs[0], options.output
-    if first_input == "-":
-        if output is not None and output != "-":
-            return output.removesuffix(".json").removesuffix(".model")
-        if output is None or options.ledger is None:
-            raise UsageError(
-                "reading standard input needs names for what is written",
-                hint="give -o MODEL, and --ledger LEDGER if the model goes to standard output",
-            )
-        return "stdin"
-    name = os.path.basename(os.path.normpath(first_input))
-    stem, last = os.path.splitext(name)
-    if last.lower() in SUFFIXES:
-        stem = os.path.splitext(stem)[0]
-    return stem or name

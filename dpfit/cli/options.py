@@ -34,11 +34,29 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
+class RatingFormat(StrEnum):
+    """Input formats of ratings; those of rows are among them."""
+
+    AUTO = "auto"
+    LIBSVM = "libsvm"
+    CSV = "csv"
+    TSV = "tsv"
+    PARQUET = "parquet"
+    MTX = "mtx"
+
+
 class Duplicates(StrEnum):
     """What a repeated column index in a row means."""
 
     ERROR = "error"
     SUM = "sum"
+    LAST = "last"
+
+
+class RatingDuplicates(StrEnum):
+    """What a user's second rating of an item means."""
+
+    ERROR = "error"
     LAST = "last"
 
 
@@ -74,15 +92,9 @@ class OutputOptions(ConfigurationOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadingOptions:
-    """How an input file is read."""
+class TextOptions:
+    """How the text of an input file is read."""
 
-    format: Annotated[
-        Format, typer.Option("--format", help="Input format; auto goes by the file's extension.")
-    ] = Format.AUTO
-    label: Annotated[
-        str | None, typer.Option("--label", metavar="COLUMN", help="Target column (CSV, Parquet).")
-    ] = None
     delimiter: Annotated[
         str | None, typer.Option("--delimiter", metavar="CHAR", help="Delimiter of a CSV file.")
     ] = None
@@ -92,18 +104,27 @@ class ReadingOptions:
     encoding: Annotated[
         str, typer.Option("--encoding", metavar="NAME", help="Encoding of CSV.")
     ] = "utf-8"
-    duplicates: Annotated[
-        Duplicates, typer.Option("--duplicates", help="A column index repeated within a row.")
-    ] = Duplicates.ERROR
-    missing: Annotated[
-        Missing, typer.Option("--missing", help="An empty cell: an error, or zero.")
-    ] = Missing.ERROR
     threads: Annotated[
         int | None,
         typer.Option(
             "--threads", metavar="N", help="Threads; no result depends on it [default: all]."
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions(TextOptions):
+    """How an input file of rows is read."""
+
+    label: Annotated[
+        str | None, typer.Option("--label", metavar="COLUMN", help="Target column (CSV, Parquet).")
+    ] = None
+    duplicates: Annotated[
+        Duplicates, typer.Option("--duplicates", help="A column index repeated within a row.")
+    ] = Duplicates.ERROR
+    missing: Annotated[
+        Missing, typer.Option("--missing", help="An empty cell: an error, or zero.")
+    ] = Missing.ERROR
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +146,34 @@ class BudgetOptions:
     adjacency: Annotated[
         Adjacency, typer.Option("--adjacency", help="Neighbours: a record replaced, or zeroed out.")
     ] = Adjacency.REPLACE_ONE
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What a run that is charged writes, and on which terms."""
+
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", metavar="NAME", help="Name in the ledger [default: STEM]."),
+    ] = None
+    ledger: Annotated[
+        str | None,
+        typer.Option("--ledger", metavar="FILE", help="Ledger [default: STEM.ledger.json]."),
+    ] = None
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing model.")] = False
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse to take any fact from the data as public.")
+    ] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show charge, noise and settings; spend nothing.")
+    ] = False
+    non_private: Annotated[
+        bool, typer.Option("--non-private", help="Fit without noise, by the same rules.")
+    ] = False
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", help="Reproducible noise. The result is NOT private."),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

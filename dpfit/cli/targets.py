@@ -10,6 +10,8 @@ from dpfit.files.atomic import check_writable
 
 _LOOK = 64  # the schema stands in the first bytes of a model or ledger
 _MODEL, _LEDGER = b"dpfit-model/", b"dpfit-ledger/"
+_FACTORS, _PARQUET = b"dpfit-factors/", b"PAR1"  # stands in the last bytes of a Parquet file
+_LARGEST_FOOTER = 1 << 26
 
 
 def check_target(
@@ -42,7 +44,7 @@ def check_target(
         return
     if _LEDGER in head:
         raise StorageError(f"{path}: is a ledger, which --force does not replace")
-    if replaces_models_only and _MODEL not in head:
+    if replaces_models_only and not (_MODEL in head or _is_of_factors(path, head)):
         raise StorageError(f"{path}: is not a model, and --force replaces nothing else")
 
 
@@ -69,3 +71,15 @@ def _head(path: str) -> bytes:
             return stream.read(_LOOK)
     except OSError as error:
         raise StorageError(f"{path}: exists and cannot be read") from error
+
+
+def _is_of_factors(path: str, head: bytes) -> bool:
+    """Whether a file is the Parquet file of a factor model, by its footer."""
+    if not head.startswith(_PARQUET):
+        return False
+    with open(path, "rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - 8))
+        length = int.from_bytes(stream.read(4), "little")
+        stream.seek(max(0, size - 8 - min(length, _LARGEST_FOOTER)))
+        return _FACTORS in stream.read(min(length, _LARGEST_FOOTER))

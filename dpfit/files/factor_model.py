@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dpfit.errors import DataError, StorageError, reason_of
+from dpfit.errors import DataError
 from dpfit.files.json_checks import (
     Json,
     as_column,
@@ -33,9 +33,10 @@ from dpfit.files.json_checks import (
     as_whole,
     no_constant,
 )
+from dpfit.files.model_file import read_model_file
 
 SCHEMA: Final = "dpfit-factors/1"
-LARGEST_RANK: Final = 1024
+LARGEST_RANK: Final = 64  # each user's solve takes time by its cube
 
 _KEY: Final = b"dpfit"
 _ROLES: Final = ("user", "item", "value")
@@ -140,11 +141,17 @@ def read_factor_model(path: str) -> FactorModel:
     DataError
         It is not a factor model as this version writes them.
     """
-    try:
-        with open(path, "rb") as stream:
-            data = stream.read()
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read: {reason_of(error)}") from None
+    return parse_factor_model(read_model_file(path), path)
+
+
+def parse_factor_model(data: bytes, path: str) -> FactorModel:
+    """The model of a file with that content; ``path`` is for errors.
+
+    Raises
+    ------
+    DataError
+        It is not a factor model as this version writes them.
+    """
     try:
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         header = (file.metadata.metadata or {}).get(_KEY)

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.errors import DataError, StorageError, reason_of
+from dpfit.errors import DataError
 from dpfit.files.json_checks import (
     Json,
     as_column,
@@ -28,6 +28,7 @@ from dpfit.files.json_checks import (
     as_whole,
     no_constant,
 )
+from dpfit.files.model_file import read_model_file
 
 SCHEMA: Final = "dpfit-model/1"
 LARGEST_FEATURE_COUNT: Final = 2**31 - 2  # what the readers can number
@@ -176,12 +177,19 @@ def read_linear_model(path: str) -> LinearModel:
     DataError
         It is not a linear model as this version writes them.
     """
+    return parse_linear_model(read_model_file(path), path)
+
+
+def parse_linear_model(content: bytes, path: str) -> LinearModel:
+    """The model of a file with that content; ``path`` is for errors.
+
+    Raises
+    ------
+    DataError
+        It is not a linear model as this version writes them.
+    """
     try:
-        with open(path, "rb") as stream:
-            document = json.loads(stream.read(), parse_constant=no_constant)
-    except OSError as error:
-        reason = reason_of(error)
-        raise StorageError(f"{path}: cannot be read: {reason}") from None
+        document = json.loads(content, parse_constant=no_constant)
     except (ValueError, RecursionError):
         raise DataError("is not a model file: not JSON", path=path) from None
     try:

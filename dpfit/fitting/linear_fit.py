@@ -7,7 +7,7 @@ model. Every face of the program goes through here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from dpfit import __version__
 from dpfit.algorithms.outcome import Outcome
@@ -23,6 +23,7 @@ from dpfit.losses.names import OF_CLASSES
 from dpfit.losses.poisson import Poisson
 from dpfit.losses.squared import Squared
 from dpfit.privacy.curator import Curator
+from dpfit.privacy.events import Event
 from dpfit.privacy.ledger_document import Json
 from dpfit.privacy.mechanisms.noise import noise_of
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
@@ -93,6 +94,16 @@ class LinearFit:
         self.max_exposure = collector.max_exposure
         self._records.check_selections(self.plan.releases, source)
         self._records.check_memory((one.quantity for one in self.plan.releases), loss.n_scores)
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The charge."""
+        return self.plan.events
+
+    @property
+    def steps(self) -> int:
+        """How often :meth:`run` reports progress."""
+        return self.plan.algorithm.steps
 
     def run(
         self, reserve: Callable[[Json], None], report_progress: Callable[[int], None]

@@ -6,7 +6,7 @@ key is made, and what comes out of the curator becomes the model.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dpfit import __version__
 from dpfit.algorithms.factor_outcome import FactorOutcome
@@ -14,6 +14,7 @@ from dpfit.data.ratings_by_user import RatingsByUser
 from dpfit.errors import DataError
 from dpfit.fitting.matrix_plan import MatrixPlan, plan_matrix, public_facts
 from dpfit.fitting.matrix_request import MatrixRequest
+from dpfit.privacy.events import Event
 from dpfit.privacy.ledger_document import Json
 from dpfit.privacy.mechanisms.noise import noise_of
 from dpfit.privacy.public_facts import Origin, PublicFact
@@ -70,6 +71,16 @@ class MatrixFit:
             n_users=self.plan.grid.n_users,
             n_items=self.plan.grid.n_items,
         )
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The charge."""
+        return self.plan.events
+
+    @property
+    def steps(self) -> int:
+        """How often :meth:`run` reports progress."""
+        return self.plan.algorithm.steps
 
     def run(
         self, reserve: Callable[[Json], None], report_progress: Callable[[int], None]

@@ -50,6 +50,12 @@ class MatrixPlan:
     shares: dict[str, float]
     facts: PublicFacts
 
+    def noise_multipliers(self) -> dict[str, float]:
+        """Deviation of each release's noise, in units of the largest share of a user; if any."""
+        if any(isinstance(event, NonPrivateEvent) for event in self.events):
+            return {}
+        return {release.label: release.noise_multiplier for release in self.releases}
+
     @property
     def falls_back(self) -> bool:
         """Whether there are biases and local features only."""

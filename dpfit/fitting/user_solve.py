@@ -5,7 +5,7 @@ This happens where the ratings are: what comes out is for the user who gave them
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from dpfit.design.user_ratings import UserRatings
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
+
+_LARGEST: Final = 1e100  # times any feature and added up, it stays finite
 
 
 class UserSolver:
@@ -40,6 +42,11 @@ class UserSolver:
         ----------
         ratings : RatingsByUser
             Their own ratings, inside the public range or not.
+
+        Raises
+        ------
+        OverflowError
+            The numbers of the model, or of a file that claims to be one, leave the range of floats.
         """
         low, high = self._range
         model = self._model
@@ -55,6 +62,8 @@ class UserSolver:
                 model.ridges,
                 threshold=model.threshold,
             )
+        if not np.all(np.abs(solved) <= _LARGEST):
+            raise OverflowError("a user's coefficient is not finite or too large")
         return solved
 
     def predict(self, coefficients: Floats, users: Integers, items: Integers) -> Floats:

@@ -1,0 +1,168 @@
+"""``dpfit complete-matrix``: ratings in; item factors and ledger out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from dpfit.cli import signals
+from dpfit.cli.options import (
+    BudgetOptions,
+    LockOptions,
+    OutputOptions,
+    RatingDuplicates,
+    RatingFormat,
+    RunOptions,
+    TextOptions,
+)
+from dpfit.errors import UsageError
+from dpfit.privacy.adjacency import Adjacency
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompleteMatrixOptions(BudgetOptions, TextOptions, RunOptions, LockOptions, OutputOptions):
+    """Everything ``dpfit complete-matrix`` takes."""
+
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
+    ]
+    user: Annotated[
+        str | None, typer.Option("--user", metavar="COLUMN", help="Column of users (CSV, Parquet).")
+    ] = None
+    item: Annotated[
+        str | None, typer.Option("--item", metavar="COLUMN", help="Column of items.")
+    ] = None
+    value: Annotated[
+        str | None, typer.Option("--value", metavar="COLUMN", help="Column of ratings.")
+    ] = None
+    range: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            "--range", metavar="LOW HIGH", help="Public bounds of a rating; those beyond are cut."
+        ),
+    ] = None
+    items: Annotated[
+        str | None,
+        typer.Option("--items", metavar="FILE", help="Public list of all items, one a line."),
+    ] = None
+    n_users: Annotated[
+        int | None, typer.Option("--n-users", metavar="N", help="Public number of users.")
+    ] = None
+    algo: Annotated[
+        str,
+        typer.Option(
+            "--algo", metavar="NAME", help="complete-matrix, or without noise: als, irls."
+        ),
+    ] = "complete-matrix"
+    rank: Annotated[
+        int | None,
+        typer.Option("--rank", metavar="R", help="Factors at most; 0: biases [default: by rule]."),
+    ] = None
+    noise: Annotated[
+        str,
+        typer.Option("--noise", metavar="LAW", help="gaussian, laplace or huber."),
+    ] = "gaussian"
+    huber_knee: Annotated[
+        float | None,
+        typer.Option(
+            "--huber-knee",
+            metavar="A",
+            help="Where Huber noise turns exponential, 1 to 4 [default: 2; pure: 1].",
+        ),
+    ] = None
+    loss: Annotated[
+        str | None,
+        typer.Option("--loss", metavar="NAME", help="Of users: squared [default] or huber."),
+    ] = None
+    huber_threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--huber-threshold",
+            metavar="H",
+            help="Of --loss huber, in units of a rating [default: 0.25 of range].",
+        ),
+    ] = None
+    sweeps: Annotated[
+        int | None,
+        typer.Option("--sweeps", metavar="T", help="Noisy moves of factors [default: by rule]."),
+    ] = None
+    passes: Annotated[
+        int | None,
+        typer.Option("--passes", metavar="T", help="Noisy looks at biases [default: by rule]."),
+    ] = None
+    max_per_user: Annotated[
+        float | None,
+        typer.Option(
+            "--max-per-user",
+            metavar="K",
+            help="A user's ratings weigh like K of them at most [default: 20].",
+        ),
+    ] = None
+    duplicates: Annotated[
+        RatingDuplicates,
+        typer.Option("--duplicates", help="A user's second rating of an item: an error, or kept."),
+    ] = RatingDuplicates.ERROR
+    format: Annotated[
+        RatingFormat,
+        typer.Option("--format", help="Input format; auto goes by the file's extension."),
+    ] = RatingFormat.AUTO
+    budget_report: Annotated[
+        bool,
+        typer.Option("--budget-report", help="Each release's share of the budget, in the ledger."),
+    ] = False
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Model [default: STEM.factors.parquet]."
+        ),
+    ] = None
+    eps: Annotated[
+        float | None,
+        typer.Option("--eps", metavar="E", help="Epsilon; Gaussian noise needs --delta."),
+    ] = None
+    delta: Annotated[
+        float | None, typer.Option("--delta", metavar="D", help="Delta, well below 1/users.")
+    ] = None
+    adjacency: Annotated[
+        Adjacency, typer.Option("--adjacency", help="Neighbours: a user replaced, or left out.")
+    ] = Adjacency.ADD_REMOVE
+
+
+def complete_matrix(options: CompleteMatrixOptions) -> None:
+    """Complete a matrix of ratings under differential privacy of whole users.
+
+    Writes item factors to STEM.factors.parquet and charges STEM.ledger.json in the working
+    directory. Each user's own part follows from these and the user's ratings, see dpfit predict.
+    """
+    from dpfit.cli.charged_run import run_and_write
+    from dpfit.cli.matrix_inputs import MatrixInputs
+    from dpfit.cli.matrix_report import report_outcome, report_plan, report_result
+    from dpfit.cli.run_report import report_assumed, report_before_reading
+
+    streams = options.streams()
+    signals.install(options.timeout)
+    if options.json and options.output == "-" and not options.dry_run:
+        raise UsageError("--json and -o - both want standard output")
+    inputs = MatrixInputs.from_options(options)
+    inputs.check_before_reading(writes=not options.dry_run)
+    report_before_reading(inputs.request, options, inputs.files.ledger.path, streams)
+    fitted, items = inputs.load(streams)
+    report_assumed(fitted.plan.facts, inputs.request.budget, streams, records="users")
+    if options.dry_run:
+        report_plan(fitted, inputs.files, streams, as_json=options.json)
+        return
+    outcome = run_and_write(
+        fitted,
+        inputs.files,
+        streams,
+        task="completing",
+        document=lambda outcome: inputs.model(fitted, items, outcome).to_bytes(),
+    )
+    report_outcome(fitted, outcome, streams)
+    report_result(fitted, inputs.files, streams, as_json=options.json)
+
+
+OPTIONS, BODY = CompleteMatrixOptions, complete_matrix

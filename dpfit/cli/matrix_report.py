@@ -1,0 +1,66 @@
+"""What ``dpfit complete-matrix`` tells: the plan, the result. Public quantities only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpfit.algorithms.factor_outcome import FactorOutcome
+from dpfit.cli.run_files import RunFiles
+from dpfit.cli.run_report import charge_of, charge_text, listed
+from dpfit.cli.streams import Streams
+from dpfit.fitting.matrix_fit import MatrixFit
+
+
+def report_plan(fitted: MatrixFit, files: RunFiles, streams: Streams, *, as_json: bool) -> None:
+    """Show what the run would do and cost."""
+    if as_json:
+        plan = _plan_json(fitted, files)
+        streams.result_json({"schema_version": 1, "dry_run": True, **plan})
+    else:
+        streams.result_table("dry run: nothing was spent", _summary(fitted, files))
+
+
+def report_outcome(fitted: MatrixFit, outcome: FactorOutcome, streams: Streams) -> None:
+    """Say that there are no factors where the user did not ask for none."""
+    if outcome.rank == 0 and fitted.request.rank != 0:
+        streams.inform("the budget bears no factors: the model holds item biases only")
+
+
+def report_result(fitted: MatrixFit, files: RunFiles, streams: Streams, *, as_json: bool) -> None:
+    """Show what the run did: JSON on stdout if asked, a table to a person at a terminal."""
+    if as_json:
+        streams.result_json({"schema_version": 1, **_plan_json(fitted, files)})
+    streams.summary_table("dpfit complete-matrix", _summary(fitted, files))
+
+
+def _plan_json(fitted: MatrixFit, files: RunFiles) -> dict[str, object]:
+    plan = fitted.plan
+    return {
+        "model": files.model_path,
+        "ledger": files.ledger.path,
+        **fitted.description(),
+        "noise_multipliers": plan.noise_multipliers(),
+        "charge": charge_of(plan.events, fitted.request),
+        "events": [event.to_json() for event in plan.events],
+        "assumed": [fact.name for fact in plan.facts.assumed()],
+    }
+
+
+def _summary(fitted: MatrixFit, files: RunFiles) -> list[tuple[str, str]]:
+    plan, request = fitted.plan, fitted.request
+    shape = f"{plan.grid.n_users} users, {plan.grid.n_items} items"
+    loss = "huber" if request.huber else "squared"
+    rows = [
+        ("data", f"{request.dataset}: {shape}"),
+        ("algorithm", f"{request.algorithm}, {request.noise} noise, {loss} loss"),
+        ("settings", listed(plan.algorithm.settings())),
+        ("charge", charge_text(plan.events, request)),
+        ("noise", f"{listed(plan.noise_multipliers())} (times the largest share of a user)"),
+    ]
+    if request.budget_report:
+        rows.append(("budget", _percentages(plan.shares)))
+    return [*rows, ("model", files.model_path), ("ledger", files.ledger.path)]
+
+
+def _percentages(shares: Mapping[str, float]) -> str:
+    return ", ".join(f"{label} {100.0 * share:.3g} %" for label, share in shares.items())

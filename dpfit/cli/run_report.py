@@ -1,0 +1,97 @@
+"""What every charged run tells: what is not private, what was assumed, what it costs."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+
+from dpfit.cli.options import RunOptions
+from dpfit.cli.streams import Streams
+from dpfit.privacy.accountant import compose
+from dpfit.privacy.adjacency import Adjacency
+
+if TYPE_CHECKING:
+    from dpfit.privacy.calibration import Budget
+    from dpfit.privacy.events import Event
+    from dpfit.privacy.public_facts import PublicFacts
+
+_ONE_OF: Final = {"rows": "record", "users": "user"}
+
+
+class Request(Protocol):
+    """What the reports need to know of a request."""
+
+    @property
+    def budget(self) -> Budget | None: ...
+    @property
+    def adjacency(self) -> Adjacency: ...
+    @property
+    def private(self) -> bool: ...
+    @property
+    def without_noise(self) -> bool: ...
+
+
+def report_before_reading(
+    request: Request, options: RunOptions, ledger: str, streams: Streams
+) -> None:
+    """Warn of a run that is not private, and of a ledger that is new although it was named."""
+    if not options.dry_run and not request.private:
+        why = "there is no noise" if request.without_noise else "--seed repeats the noise"
+        streams.warn(
+            f"{why}: the model is not private, and {ledger} counts as unbounded from now on"
+        )
+    if options.ledger is not None and not os.path.exists(options.ledger):
+        streams.inform(f"{options.ledger}: a new ledger, without a cap")
+
+
+def report_assumed(
+    facts: PublicFacts, budget: Budget | None, streams: Streams, *, records: str
+) -> None:
+    """Name, in one line, what was read off the data and is taken as public.
+
+    ``records`` is the fact that counts those whom the guarantee protects: ``rows`` or ``users``.
+    """
+    assumed = facts.assumed()
+    if assumed:
+        listed = ", ".join(f"{fact.name}={_shown(fact.value)} ({fact.option})" for fact in assumed)
+        streams.inform(f"assumed from the data and taken as public: {listed}")
+    delta = None if budget is None else budget.delta
+    if delta is not None and delta * facts.integer(records) > 1.0:
+        record = _ONE_OF[records]
+        streams.warn(f"delta {delta:g} is above 1/{records}: a whole {record} may leak")
+
+
+def charge_of(events: Sequence[Event], request: Request) -> dict[str, float] | None:
+    """The charge in every currency that it has; None for a run that is not private."""
+    budget = request.budget
+    cost = compose(events, request.adjacency)
+    if cost.infinite or budget is None:
+        return None
+    charge = {"mu": cost.mu(), "rho": cost.rho_bound()}
+    delta = 0.0 if budget.pure else budget.delta
+    if delta is not None:
+        charge |= {"epsilon": cost.epsilon(delta), "delta": delta}
+    return {name: value for name, value in charge.items() if math.isfinite(value)}
+
+
+def charge_text(events: Sequence[Event], request: Request) -> str:
+    """The charge for a table."""
+    charge = charge_of(events, request)
+    spent = "NOT PRIVATE" if charge is None else listed(charge)
+    return f"{spent} ({request.adjacency})"
+
+
+def listed(values: Mapping[str, object]) -> str:
+    """Names with their values, in one line."""
+    texts = {k: f"{v:.6g}" if isinstance(v, float) else str(v) for k, v in values.items()}
+    return ", ".join(f"{name} {text}" for name, text in texts.items())
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_shown(item) for item in value) + "]"
+    if isinstance(value, float):
+        return f"{value:g}" if math.isfinite(value) else "?"
+    return str(value)
