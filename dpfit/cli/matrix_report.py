@@ -23,7 +23,9 @@ def report_plan(fitted: MatrixFit, files: RunFiles, streams: Streams, *, as_json
 def report_outcome(fitted: MatrixFit, outcome: FactorOutcome, streams: Streams) -> None:
     """Say that there are no factors where the user did not ask for none."""
     if outcome.rank == 0 and fitted.request.rank != 0:
-        streams.inform("the budget bears no factors: the model holds item biases only")
+        planned = not fitted.plan.falls_back
+        why = "no factors stood out of the noise" if planned else "the budget bears no factors"
+        streams.inform(f"{why}: the model holds item biases only")
 
 
 def report_result(fitted: MatrixFit, files: RunFiles, streams: Streams, *, as_json: bool) -> None:

@@ -40,13 +40,16 @@ def predict_ratings(options: PredictOptions, content: bytes) -> None:
     if options.output is not None and options.output != "-":
         reads = [*ratings.paths, *(wanted.paths if wanted else ()), options.model]
         check_target(options.output, force=options.force, reads=reads, replaces_models_only=False)
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        try:
             predictor = FactorPredictor(model, UserSolver(factor_outcome(model)))
+        except ValueError as error:
+            raise DataError(f"is not a model of ratings: {error}", path=options.model) from None
+        try:
             _predict(options, model, predictor, ratings, wanted)
-    except OverflowError:
-        message = "its numbers are too large to compute with"
-        raise DataError(message, path=options.model) from None
+        except OverflowError:
+            message = "its numbers are too large to compute with"
+            raise DataError(message, path=options.model) from None
 
 
 def _check(options: PredictOptions) -> None:

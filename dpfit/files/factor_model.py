@@ -34,6 +34,7 @@ from dpfit.files.json_checks import (
     no_constant,
 )
 from dpfit.files.model_file import read_model_file
+from dpfit.files.parquet_footer import stored_by
 
 SCHEMA: Final = "dpfit-factors/1"
 LARGEST_RANK: Final = 64  # each user's solve takes time by its cube
@@ -41,7 +42,8 @@ LARGEST_RANK: Final = 64  # each user's solve takes time by its cube
 _KEY: Final = b"dpfit"
 _ROLES: Final = ("user", "item", "value")
 _LARGEST: Final = 1e100  # its square, times any number of items, stays finite
-_PLAIN: Final = {"PLAIN", "RLE", "BIT_PACKED"}  # the last two are of levels, not of values
+_UNCOMPRESSED: Final = 0
+_PLAIN: Final = {0, 3, 4}  # PLAIN; and RLE and BIT_PACKED, which are of levels, not of values
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def parse_factor_model(data: bytes, path: str) -> FactorModel:
     if header is None:
         raise DataError("is not a model file: a Parquet file of something else", path=path)
     try:
-        return _model(file, header, len(data))
+        return _model(file, header, data)
     except (pa.ArrowException, OSError):
         raise DataError("the model file is damaged", path=path) from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
@@ -168,7 +170,7 @@ def parse_factor_model(data: bytes, path: str) -> FactorModel:
         raise DataError(f"is not a {SCHEMA} document: {what}", path=path) from None
 
 
-def _model(file: pq.ParquetFile, header: bytes, size: int) -> FactorModel:
+def _model(file: pq.ParquetFile, header: bytes, data: bytes) -> FactorModel:
     root = _header(header)
     rank = as_whole(root["rank"], "rank", 0, LARGEST_RANK)
     columns = as_mapping(root["columns"], "columns")
@@ -176,7 +178,7 @@ def _model(file: pq.ParquetFile, header: bytes, size: int) -> FactorModel:
     private = root["private"]
     if not isinstance(private, bool):
         raise ValueError("private is neither true nor false")
-    _check_layout(file, rank, size)
+    _check_layout(file, rank, data)
     items, numbers = _table(file, rank)
     return FactorModel(
         provenance=as_mapping(root["provenance"], "provenance"),
@@ -203,7 +205,7 @@ def _header(header: bytes) -> Json:
     return root
 
 
-def _check_layout(file: pq.ParquetFile, rank: int, size: int) -> None:
+def _check_layout(file: pq.ParquetFile, rank: int, data: bytes) -> None:
     """What the file says it holds must be what it has room for."""
     expected = _fields(rank)
     found = file.schema_arrow
@@ -215,13 +217,11 @@ def _check_layout(file: pq.ParquetFile, rank: int, size: int) -> None:
     n_items = file.metadata.num_rows
     if n_items < 1:
         raise ValueError("it holds no items")
-    if n_items * 8 * (2 + rank) > size:
+    if n_items * 8 * (2 + rank) > len(data):
         raise ValueError("it holds more rows than it has room for")
-    for group in range(file.metadata.num_row_groups):
-        for column in range(len(expected)):
-            chunk = file.metadata.row_group(group).column(column)
-            if chunk.compression != "UNCOMPRESSED" or not set(chunk.encodings) <= _PLAIN:
-                raise ValueError("its columns are not stored plainly")
+    for codec, encodings in stored_by(data):
+        if codec != _UNCOMPRESSED or not encodings <= _PLAIN:
+            raise ValueError("its columns are not stored plainly")
 
 
 def _table(file: pq.ParquetFile, rank: int) -> tuple[tuple[str, ...], NDArray[np.float64]]:

@@ -147,13 +147,23 @@ except SystemExit as ended:
     [
         (["--help"], "numpy scipy sklearn pyarrow rich cryptography"),
         (["fit", "--help"], "numpy scipy sklearn pyarrow rich cryptography"),
+        (["complete-matrix", "--help"], "numpy scipy sklearn pyarrow rich cryptography"),
         (["--version"], "numpy scipy sklearn pyarrow rich cryptography"),
         (["budget", "--eps", "1", "--delta", "1e-6"], "scipy.sparse sklearn pyarrow rich"),
         (["budget", "tiny.ledger.json"], "scipy.sparse sklearn pyarrow rich"),
         (["fit", "tiny.svm", "--mu", "1", "--sparsity", "3", "--force"], "sklearn rich pandas"),
         (["predict", "tiny.model.json", "tiny.svm"], "scipy sklearn rich pandas"),
     ],
-    ids=["help", "fit help", "version", "calculator", "ledger", "fit", "predict"],
+    ids=[
+        "help",
+        "fit help",
+        "complete-matrix help",
+        "version",
+        "calculator",
+        "ledger",
+        "fit",
+        "predict",
+    ],
 )
 def test_start_imports_no_more_than_it_needs(dpfit: Any, args: list[str], heavy: str) -> None:
     """A command off a terminal leaves the heavy libraries that it does not use alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import io
 import json
@@ -192,6 +193,19 @@ def test_a_damaged_header_is_refused_or_makes_sense(data: st.DataObject) -> None
         return
     assert np.isfinite(back.item_means).all()
     assert all(map(np.isfinite, back.constants.values()))
+
+
+def test_no_bit_of_the_footer_ends_the_process() -> None:
+    """Each flipped in turn, the codecs among them: refused, or a model of finite numbers."""
+    raw = example().to_bytes()
+    start = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
+    header = raw.index(b'{"schema"', start)  # its JSON is the matter of other tests
+    for at in (*range(start, header), *range(raw.rindex(b"}"), len(raw))):
+        for bit in range(8):
+            flipped = bytearray(raw)
+            flipped[at] ^= 1 << bit
+            with contextlib.suppress(DataError):
+                assert np.isfinite(read(bytes(flipped)).factors).all()
 
 
 def column(name: str, values: Any) -> pa.Table:
