@@ -107,13 +107,15 @@ def _algorithm(request: MatrixRequest, scale: MatrixScale) -> CompleteMatrix:
     asked = request.asked_settings()
     if asked.get("rank", rule.rank) and not rule.has_factors:
         # Factors against the rule's advice: as many sweeps as it has at best.
-        asked.setdefault("sweeps", default_rule(replace(scale, mu=1e9), huber=False).sweeps)
+        best = default_rule(replace(scale, mu=1e9, pure=False), huber=False)
+        asked.setdefault("sweeps", best.sweeps)
     if "huber_threshold" in asked:
         asked["residual_clip"] = asked["huber_threshold"]
     asked["rank"] = min(asked.get("rank", rule.rank), scale.n_items)
     if not asked["rank"]:
         asked["sweeps"] = 0
-    return replace(rule, **asked)  # type: ignore[arg-type]
+    keeps = request.rank is not None or not rule.may_fall_back
+    return replace(rule, may_fall_back=not keeps, **asked)  # type: ignore[arg-type]
 
 
 def _whole(request: MatrixRequest) -> Fraction | None:
