@@ -12,13 +12,17 @@ from dpfit.algorithms.complete_matrix import CompleteMatrix
 from dpfit.algorithms.matrix_rule import MatrixScale, default_rule
 from dpfit.errors import PrivacyError
 from dpfit.fitting.matrix_request import MatrixRequest
+from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.events import Event, NonPrivateEvent
 from dpfit.privacy.huber_release import huber_variance
+from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.public_facts import PublicFacts
+from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.user_release import NoiseLaw, UserNoise, UserRelease, plan_user_release
 from dpfit.privacy.user_sensitivity import UserGrid
 
 _HOPELESS: Final = 30.0
+_MANY_ITEMS: Final = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,31 @@ def plan_matrix(request: MatrixRequest, facts: PublicFacts) -> MatrixPlan:
         events = [one.event() for one in releases]
     shares = {one.label: float(one.budget_part) for one in planned}
     return MatrixPlan(algorithm, grid, releases, events, shares, facts)
+
+
+def charge_ahead(request: MatrixRequest) -> list[Event]:
+    """The charge as far as it is known before the data: one release for the whole budget.
+
+    The final plan spends the same budget up to the rounding of its grids. This is for a refusal
+    before hours of reading; the reservation checks the exact charge again.
+
+    Parameters
+    ----------
+    request : MatrixRequest
+        What the user asked for.
+    """
+    whole = _whole(request)
+    if whole is None or not request.private:
+        return [NonPrivateEvent(label="whole run")]
+    # Of the quantities these cost least under the other relation, which the cap may be meant in.
+    replaced = request.adjacency is Adjacency.REPLACE_ONE
+    quantity = Quantity.ITEM_SUMS if replaced else Quantity.ITEM_COUNTS
+    planned = PlannedRelease("whole run", quantity, 1, Fraction(1))
+    noise = UserNoise(request.law, request.knee, request.pure)
+    # With many items the l1 norm is of no use to a budget in rho, as in the final plan.
+    grid = UserGrid(1, request.n_items or _MANY_ITEMS, 0)
+    release = plan_user_release(planned, grid, noise, share=whole, adjacency=request.adjacency)
+    return [release.event()]
 
 
 def _algorithm(request: MatrixRequest, scale: MatrixScale) -> CompleteMatrix:
