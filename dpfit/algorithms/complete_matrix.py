@@ -21,6 +21,7 @@ from dpfit.algorithms.factor_sweeps import (
     released_directions,
     released_move,
     shrunk_factors,
+    worthwhile,
 )
 from dpfit.algorithms.item_biases import BiasEstimate, ItemCounts, released_counts
 from dpfit.privacy.local_model import LocalModel
@@ -63,6 +64,9 @@ class CompleteMatrix:
         Bound on a residual, in rating units.
     huber_threshold : float or None
         Where the users' loss turns, in rating units; None for squares.
+    may_fall_back : bool
+        Whether factors are given up, and the rest of the budget goes to the biases, if what was
+        released halfway shows no signal in them.
     """
 
     rank: int
@@ -73,6 +77,7 @@ class CompleteMatrix:
     growth: float
     residual_clip: float
     huber_threshold: float | None = None
+    may_fall_back: bool = True
 
     name = "complete-matrix"
 
@@ -88,7 +93,7 @@ class CompleteMatrix:
 
     def settings(self) -> Mapping[str, Setting]:
         """All settings, as JSON values, and whether it falls back to the biases."""
-        return {**asdict(self), "fallback": not self.has_factors}
+        return {**asdict(self), "falls_back": not self.has_factors}
 
     def planned(self) -> list[PlannedRelease]:
         """Everything it will ask; the parts sum to one."""
@@ -168,8 +173,10 @@ class _Run:
             self._factors = public_start(self._curator.n_items, self._asked.rank, self._variance)
             for sweep in range(self._asked.sweeps):
                 self._report(self._asked.passes + sweep)
-                if not self._sweep(sweep):
-                    break
+                if self._factors.shape[1]:
+                    self._sweep(sweep)
+                else:
+                    self._late_pass(sweep)
         self._report(self._asked.steps)
         return self._current()
 
@@ -189,23 +196,37 @@ class _Run:
         self._variance = float(np.clip(released, _LEAST_VARIANCE * self._unit**2, largest))
         self._biases.variance = self._variance
 
-    def _sweep(self, sweep: int) -> bool:
-        """Move all items; False if the users' factors are lost in the noise."""
+    def _sweep(self, sweep: int) -> None:
+        """Move all items; without factors from then on, if they are lost in the noise."""
         curator, items = self._curator, self._items
         curator.solve_users(self._current().local_model())
         directions = released_directions(curator, self._factors.shape[1])
         if directions is None:
             self._factors = self._factors[:, :0]
-            return False
+            self._late_pass(sweep)
+            return
         sampling = self._variance * items.squared / items.counts**2
         bounds = self._bounds(_FACTOR_NORM)
         move = released_move(curator, _sweep(sweep), directions, bounds, items.counts, sampling)
         self._biases.observe(self._bias + move.bias, move.bias_noise)
         seen = self._factors @ directions.to_new + move.factors
         variance = move.factor_noise + move.factor_sampling
-        self._factors = shrunk_factors(seen, variance, self._variance)
+        early = 2 * (sweep + 1) < self._asked.sweeps
+        self._factors, signal = shrunk_factors(seen, variance, self._variance, early=early)
         self._bias = self._biases.shrunk()
-        return True
+        if self._asked.may_fall_back and not early and not worthwhile(signal):
+            self._factors = self._factors[:, :0]
+
+    def _late_pass(self, sweep: int) -> None:
+        """A look at the biases on the charge of a sweep that has no factors left."""
+        self._curator.solve_users(self._current().local_model())
+        bounds = self._bounds(_BIAS_NORM)
+        label, counts = _sweep(sweep), self._items.counts
+        none = np.zeros((0, 0))
+        sums = self._curator.factor_sums(label, none, 1.0, bounds)[:, 0]
+        noise = self._curator.noise_scale(label) * bounds.longest
+        self._biases.observe(self._bias + sums / counts, (noise / counts) ** 2)
+        self._bias = self._biases.shrunk()
 
     def _bounds(self, norm: float) -> ResidualBounds:
         clip = self._asked.residual_clip

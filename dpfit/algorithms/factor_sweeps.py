@@ -24,6 +24,9 @@ _CLEAR_OF_NOISE: Final = 1.5
 _LEAST_MOMENT: Final = 0.05
 _LEAST_NOISE: Final = 1e-9
 _START_SHARE: Final = 0.1
+_EARLY_VARIANCE: Final = 0.02
+_CERTAIN: Final = 2.5
+_WORTHWHILE: Final = 0.03
 
 
 @dataclass(frozen=True)
@@ -156,20 +159,44 @@ def _inverse(moments: Floats, constant: float, deviations: Floats) -> Floats:
     return np.asarray((vectors / values) @ vectors.T)
 
 
-def shrunk_factors(seen: Floats, variance: Floats, rating_variance: float) -> Floats:
+def shrunk_factors(
+    seen: Floats, variance: Floats, rating_variance: float, *, early: bool
+) -> tuple[Floats, float]:
     """Item factors pulled to zero, by each direction's own variance over the items.
 
-    A direction whose variance is below one standard error of it goes to zero.
+    A direction whose variance is below one standard error of it goes to zero and stays there; but
+    early sweeps, which are noisy, leave each direction a chance.
 
     Parameters
     ----------
     seen, variance : float64 arrays, shape (n_items, q)
         Noisy factors and the variance of each.
     rating_variance : float
-        Sets the scale of the start and the floor.
+        Variance of a rating around its prediction.
+    early : bool
+        Whether no direction is given up yet.
+
+    Returns
+    -------
+    factors : float64 array, shape (n_items, q)
+    signal : float
+        Variance of the directions that are beyond doubt, over that of a rating.
     """
     start = np.full(seen.shape[1], 0.1 * rating_variance)
     prior = prior_variance(seen, variance, start, 1e-7 * rating_variance)
-    clear = prior > standard_error(variance, prior)
-    prior = np.where(clear, prior, 1e-9 * rating_variance)
-    return np.asarray(seen * (prior / (prior + variance)))
+    error = standard_error(variance, prior)
+    signal = float(prior[prior > _CERTAIN * error].sum()) / rating_variance
+    if early:
+        prior = np.maximum(prior, _EARLY_VARIANCE * rating_variance)
+    else:
+        prior = np.where(prior > error, prior, 1e-9 * rating_variance)
+    return np.asarray(seen * (prior / (prior + variance))), signal
+
+
+def worthwhile(signal: float) -> bool:
+    """Whether factors with that signal are worth the rest of the budget.
+
+    On the sets tried, halfway through the sweeps the signal was .06 or more wherever factors
+    lowered the error in the end, and .011 or less wherever they did not.
+    """
+    return signal >= _WORTHWHILE

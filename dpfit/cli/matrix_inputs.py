@@ -16,7 +16,7 @@ from dpfit.data.ratings import RatingReader
 from dpfit.data.ratings_by_user import collect_ratings
 from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.factor_model import FactorModel
-from dpfit.fitting.factor_constants import factor_model
+from dpfit.fitting.factor_file import factor_model
 from dpfit.fitting.matrix_fit import MatrixFit
 from dpfit.fitting.matrix_plan import charge_ahead
 from dpfit.fitting.matrix_request import ALGORITHMS, MatrixRequest

@@ -19,7 +19,7 @@ from dpfit.data.ratings import RatingReader
 from dpfit.data.ratings_by_user import RatingsByUser, rating_parts
 from dpfit.errors import DataError, UsageError
 from dpfit.files.factor_model import FactorModel, parse_factor_model
-from dpfit.fitting.factor_constants import factor_outcome
+from dpfit.fitting.factor_file import factor_outcome
 from dpfit.fitting.factor_prediction import FactorPredictor, pair_errors
 from dpfit.fitting.user_solve import UserSolver
 

@@ -12,6 +12,7 @@ from dpfit.algorithms.complete_matrix import CompleteMatrix
 from dpfit.algorithms.matrix_rule import MatrixScale, default_rule
 from dpfit.errors import PrivacyError
 from dpfit.fitting.matrix_request import MatrixRequest
+from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.events import Event, NonPrivateEvent
 from dpfit.privacy.huber_release import huber_variance
 from dpfit.privacy.planned_release import PlannedRelease
@@ -21,6 +22,7 @@ from dpfit.privacy.user_release import NoiseLaw, UserNoise, UserRelease, plan_us
 from dpfit.privacy.user_sensitivity import UserGrid
 
 _HOPELESS: Final = 30.0
+_MANY_ITEMS: Final = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -74,24 +76,6 @@ def public_facts(request: MatrixRequest) -> PublicFacts:
     return facts
 
 
-def charge_ahead(request: MatrixRequest) -> Sequence[Event]:
-    """The charge as far as it is known before the data; the reservation checks the exact one.
-
-    With all public numbers declared it is exact. Else Gaussian noise spends, up to the rounding of
-    its units, what one release would; of other laws no one release costs as little.
-    """
-    if not request.private:
-        return [NonPrivateEvent(label="whole run")]
-    if request.n_users is not None and request.n_items is not None:
-        return plan_matrix(request, public_facts(request)).events
-    if request.law is not NoiseLaw.GAUSSIAN:
-        return []
-    whole = PlannedRelease("whole run", Quantity.USER_MEANS, 1, Fraction(1))
-    noise, share = UserNoise(request.law), _whole(request)
-    grid = UserGrid(1, 1, 0)
-    return [plan_user_release(whole, grid, noise, share=share, adjacency=request.adjacency).event()]
-
-
 def plan_matrix(request: MatrixRequest, facts: PublicFacts) -> MatrixPlan:
     """Fix the settings, the mechanisms and the charge.
 
@@ -139,19 +123,46 @@ def plan_matrix(request: MatrixRequest, facts: PublicFacts) -> MatrixPlan:
     return MatrixPlan(algorithm, grid, releases, events, shares, facts)
 
 
+def charge_ahead(request: MatrixRequest) -> list[Event]:
+    """The charge as far as it is known before the data: one release for the whole budget.
+
+    The final plan spends the same budget up to the rounding of its grids. This is for a refusal
+    before hours of reading; the reservation checks the exact charge again.
+
+    Parameters
+    ----------
+    request : MatrixRequest
+        What the user asked for.
+    """
+    whole = _whole(request)
+    if whole is None or not request.private:
+        return [NonPrivateEvent(label="whole run")]
+    # Of the quantities these cost least under the other relation, which the cap may be meant in.
+    replaced = request.adjacency is Adjacency.REPLACE_ONE
+    quantity = Quantity.ITEM_SUMS if replaced else Quantity.ITEM_COUNTS
+    planned = PlannedRelease("whole run", quantity, 1, Fraction(1))
+    noise = UserNoise(request.law, request.knee, request.pure)
+    # With many items the l1 norm is of no use to a budget in rho, as in the final plan.
+    grid = UserGrid(1, request.n_items or _MANY_ITEMS, 0)
+    release = plan_user_release(planned, grid, noise, share=whole, adjacency=request.adjacency)
+    return [release.event()]
+
+
 def _algorithm(request: MatrixRequest, scale: MatrixScale) -> CompleteMatrix:
     """The default rule's settings, with what the user asked for in their place."""
     rule = default_rule(scale, huber=request.huber)
     asked = request.asked_settings()
     if asked.get("rank", rule.rank) and not rule.has_factors:
         # Factors against the rule's advice: as many sweeps as it has at best.
-        asked.setdefault("sweeps", default_rule(replace(scale, mu=1e9), huber=False).sweeps)
+        best = default_rule(replace(scale, mu=1e9, pure=False), huber=False)
+        asked.setdefault("sweeps", best.sweeps)
     if "huber_threshold" in asked:
         asked["residual_clip"] = asked["huber_threshold"]
     asked["rank"] = min(asked.get("rank", rule.rank), scale.n_items)
     if not asked["rank"]:
         asked["sweeps"] = 0
-    return replace(rule, **asked)  # type: ignore[arg-type]
+    keeps = request.rank is not None or not rule.may_fall_back
+    return replace(rule, may_fall_back=not keeps, **asked)  # type: ignore[arg-type]
 
 
 def _whole(request: MatrixRequest) -> Fraction | None:

@@ -191,7 +191,7 @@ class RatingCurator:
         label : str
             Which of the charged releases.
         basis : float64 array, shape (r, q)
-            Public, with orthonormal columns.
+            Public, with orthonormal columns; none leaves the constant alone.
         constant : float
             Public; the constant that goes with a direction of length one.
         bounds : ResidualBounds
@@ -238,7 +238,8 @@ class RatingCurator:
     def _with_constant(self, basis: Floats, constant: float) -> Floats:
         directions = _directions(_rotated(self._factors(), basis))
         constants = np.full((len(directions), 1), constant)
-        return np.hstack([constants, directions]) / math.sqrt(1.0 + constant**2)
+        longest = math.sqrt(constant**2 + (1.0 if basis.size else 0.0))
+        return np.hstack([constants, directions]) / longest
 
     def _residuals(self, model: LocalModel) -> Iterator[tuple[UserBlock, Floats]]:
         """Users block by block, and what their own fits leave of their ratings."""

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpfit.algorithms.factor_outcome import FactorOutcome, Standardised
-from dpfit.algorithms.factor_sweeps import public_start, shrunk_factors
+from dpfit.algorithms.factor_sweeps import public_start, shrunk_factors, worthwhile
 from dpfit.algorithms.matrix_rule import MatrixScale, default_rule
 from dpfit.algorithms.shrinkage import curve, prior_variance
 from dpfit.design.user_ratings import UserRatings
@@ -73,7 +73,7 @@ def test_other_noise_and_loss_recover_it_too(noise: str, loss: str) -> None:
 def test_pure_epsilon_finds_the_biases(noise: str) -> None:
     """With few items and many users no delta is needed."""
     run, outcome = fitted(Budget(epsilon=10.0), noise=noise)
-    assert run.plan.algorithm.passes == 1
+    assert run.plan.falls_back
     assert error(outcome) < 0.6
 
 
@@ -124,6 +124,29 @@ def test_progress_counts_passes_and_sweeps() -> None:
     run.run(lambda _: None, seen.append)
     assert seen == [0, 1, 2, 3, 4, 5]
     assert run.plan.algorithm.steps == 5
+
+
+def test_without_factors_in_the_data_the_budget_goes_to_the_biases() -> None:
+    """Sweeps that find nothing are given up halfway, unless the rank was asked for."""
+    rng = np.random.default_rng(1)
+    users, items = np.nonzero(rng.random(SHAPE) < 0.1)
+    truth = 3.0 + rng.standard_normal(SHAPE[1]) * 0.5 + rng.standard_normal((SHAPE[0], 1)) * 0.5
+    block = Triplets(users, items, truth[users, items] + rng.standard_normal(len(users)) * 0.5)
+
+    def run(**asked: object) -> FactorOutcome:
+        request = MatrixRequest(Budget(epsilon=1.0, delta=1e-6), "flat", RANGE, seed=5, **asked)
+        fit = matrix_fit(request, block, SHAPE)
+        assert fit.plan.falls_back == (asked.get("rank") == 0)
+        return fit.run(lambda _: None, lambda _: None)
+
+    def distance(outcome: FactorOutcome) -> float:
+        bias = outcome.global_mean + outcome.item_bias - truth.mean(axis=0)
+        return float(np.sqrt(np.mean(bias**2)))
+
+    by_rule, biases, kept = run(), run(rank=0), run(rank=2)
+    assert by_rule.rank == biases.rank == 0
+    assert distance(by_rule) < 1.5 * distance(biases)
+    assert distance(by_rule) < distance(kept) + 0.01
 
 
 # --- the rule ------------------------------------------------------------------------------
@@ -179,7 +202,12 @@ def test_pure_noise_is_shrunk_away() -> None:
     rng = np.random.default_rng(2)
     variance = np.ones((2000, 2))
     seen = rng.standard_normal(variance.shape) * [1.0, 3.0]
-    shrunk = shrunk_factors(seen, variance, 1.0)
+    shrunk, signal = shrunk_factors(seen, variance, 1.0, early=False)
+    assert signal == pytest.approx(8.0, rel=0.1)
+    assert worthwhile(signal)
+    assert not worthwhile(shrunk_factors(seen[:, :1], variance[:, :1], 1.0, early=False)[1])
+    early, _ = shrunk_factors(seen[:, :1], variance[:, :1], 1.0, early=True)
+    assert np.abs(early).max() > 0.0
     assert np.abs(shrunk[:, 0]).max() < 0.5
     np.testing.assert_allclose(shrunk[:, 1], seen[:, 1] * 8 / 9, rtol=0.05)
 

@@ -76,7 +76,10 @@ def read(argument: str) -> Problem:
 
 
 def generated(n_users: int = 6000, n_items: int = 3700, n_ratings: int = 1_000_000) -> Problem:
-    """Rank 6 with biases and noise of .85, in 1..5; items by a power law, users log-normal."""
+    """Rank 6 with biases and noise of .85, in 1..5; items by a power law, users log-normal.
+
+    Users differ in how far they follow an item's bias and its popularity, as they do on films.
+    """
     rng = np.random.default_rng(7)
     activity = rng.lognormal(0.0, 1.0, n_users)
     popularity = (np.arange(n_items) + 30.0) ** -1.1
@@ -87,6 +90,9 @@ def generated(n_users: int = 6000, n_items: int = 3700, n_ratings: int = 1_000_0
     u, v = rng.standard_normal((n_users, 6)), rng.standard_normal((n_items, 6)) * 0.18
     bias = 0.45 * rng.standard_normal(n_items) - 0.1 * np.log(popularity[0] / popularity)
     values = 3.8 + bias[items] + 0.4 * rng.standard_normal(n_users)[users]
+    fame = np.log(popularity / np.median(popularity))
+    slopes = rng.standard_normal((n_users, 2)) * (0.35, 0.2)
+    values += slopes[users, 0] * bias[items] + slopes[users, 1] * (fame - fame.mean())[items]
     values += (u[users] * v[items]).sum(1) + 0.85 * rng.standard_normal(len(users))
     values = np.clip(np.rint(values), 1.0, 5.0)
     held = rng.random(len(values)) < 0.1

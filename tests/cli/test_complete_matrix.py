@@ -124,7 +124,7 @@ def test_every_user_moves_what_is_charged_not_every_rating(dpfit: Any) -> None:
 
 def test_assumed_facts_are_said_in_one_line(dpfit: Any) -> None:
     """Users and items that were not declared; with them declared a run says nothing."""
-    args = ("complete-matrix", *COLUMNS, "--eps", "20", "--delta", "1e-4", "r.csv")
+    args = ("complete-matrix", *COLUMNS, *BUDGET, "--rank", "0", "r.csv")
     outcome = dpfit.here(*args)
     said = "dpfit: assumed from the data and taken as public: users=200 (--n-users), "
     assert outcome.err == said + "items=12 (--items)\n"
@@ -139,6 +139,13 @@ def test_a_small_budget_falls_back_to_biases_and_says_so(dpfit: Any) -> None:
     assert "item biases only" in dpfit.here(*args).err
     assert read_factor_model(MODEL).rank == 0
     assert dpfit.here(*args, "--rank", "0", "--force").err == ""
+
+
+def test_without_factors_in_the_data_there_are_none_in_the_model(dpfit: Any) -> None:
+    """What is given up on the way, on released values, is said."""
+    args = ("complete-matrix", *COLUMNS, *FACTS, *BUDGET, "--seed", "1", "r.csv")
+    assert "no factors stood out of the noise" in dpfit.here(*args).err
+    assert read_factor_model(MODEL).rank == 0
 
 
 def test_a_whole_user_may_leak_at_a_large_delta(dpfit: Any) -> None:

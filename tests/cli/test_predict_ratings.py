@@ -207,7 +207,7 @@ def changed(constants: dict[str, float | None], **fields: Any) -> FactorModel:
         ({"noise_variance": 0.0}, {}, "noise_variance is not a sensible number"),
         ({"offset_ridge": -1.0}, {}, "offset_ridge is not a sensible number"),
         ({"huber_threshold": 0.0}, {}, "huber_threshold is not a sensible number"),
-        ({"count_scale": None}, {}, "count_scale is missing"),
+        ({"log_count_scale": None}, {}, "log_count_scale is missing"),
         ({"bias_scale": 1e90}, {}, "too large"),
         ({}, {"count": np.zeros(ITEMS)}, "a count is not positive"),
         ({}, {"factors": np.full((ITEMS, 2), 1e60)}, "too large"),

@@ -10,7 +10,7 @@ import pytest
 
 from dpfit.algorithms.complete_matrix import CompleteMatrix
 from dpfit.algorithms.matrix_rule import MatrixScale, default_rule
-from dpfit.fitting.matrix_plan import MatrixPlan, plan_matrix
+from dpfit.fitting.matrix_plan import MatrixPlan, charge_ahead, plan_matrix
 from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
@@ -83,6 +83,19 @@ def test_replacing_costs_less_than_twice_removing(noise: str) -> None:
     assert replaced is not None
     low, high = sorted((removed, replaced))
     assert 2 * low <= high <= 4 * low
+
+
+@pytest.mark.parametrize("noise", LAWS)
+@pytest.mark.parametrize("delta", [1e-6, None])
+def test_the_charge_ahead_is_close_to_the_charge(noise: str, delta: float | None) -> None:
+    """Before the data are read it is known to half a per cent."""
+    if delta is None and noise == "gaussian":
+        return
+    request, made = plan(5000, 100, Budget(epsilon=4.0, delta=delta), noise=noise)
+    ahead, exact = (compose(e, Adjacency.ADD_REMOVE) for e in (charge_ahead(request), made.events))
+    one, two = (cost.epsilon(delta or 0.0) for cost in (ahead, exact))
+    assert one <= 4.0
+    assert one == pytest.approx(two, rel=5e-3)
 
 
 @pytest.mark.parametrize("rank", [0, 1, 8])
@@ -193,7 +206,7 @@ def test_the_settings_are_for_the_ledger() -> None:
     _, without = plan(300, 1000, Budget(epsilon=1.0, delta=1e-6))
     assert not with_factors.falls_back
     assert without.falls_back
-    assert without.algorithm.settings()["fallback"] is True
+    assert without.algorithm.settings()["falls_back"] is True
     assert isinstance(without.algorithm, CompleteMatrix)
     assert ChargedReleases(without.releases, NoNoise()).noise_multiplier("item sums") > 0.0
     assert sum(without.shares.values()) == pytest.approx(1.0)

@@ -85,6 +85,10 @@ QUESTIONS: dict[str, tuple[Quantity, Callable]] = {
         Quantity.FACTOR_SUMS,
         after_solving(lambda door: door.factor_sums("it", BASIS, 0.5, BOUNDS)),
     ),
+    "factor sums without factors": (
+        Quantity.FACTOR_SUMS,
+        after_solving(lambda door: door.factor_sums("it", BASIS[:, :0], 1.0, BOUNDS)),
+    ),
 }
 
 
@@ -159,7 +163,10 @@ def test_a_user_with_thousands_of_ratings_moves_it_within_the_charge(
         assert sum(moved**2) > 0.2 * event.squared_sensitivity.add_remove
 
 
-@pytest.mark.parametrize("name", ["global mean", "item counts", "item sums", "factor sums"])
+@pytest.mark.parametrize(
+    "name",
+    ["global mean", "item counts", "item sums", "factor sums", "factor sums without factors"],
+)
 def test_the_charge_is_attained(name: str) -> None:
     """Some pair of users comes close to it under replace-one: nothing is charged for nothing."""
     one = {0: 5.0, 1: 5.0, 2: 5.0, 3: 5.0, 5: 5.0}

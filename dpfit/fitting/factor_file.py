@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from dpfit.algorithms.factor_outcome import FactorOutcome, Standardised
+from dpfit.algorithms.factor_outcome import FactorOutcome
 from dpfit.files.factor_model import FactorModel
 from dpfit.privacy.ledger_document import Json
 
@@ -38,22 +38,12 @@ def factor_model(
     items : sequence of str
         The public items, in the order of the outcome.
     """
-    constants = {
-        "noise_variance": outcome.noise_variance,
-        "offset_ridge": outcome.offset_ridge,
-        "bias_centre": outcome.bias_feature.centre,
-        "bias_scale": outcome.bias_feature.scale,
-        "count_centre": outcome.count_feature.centre,
-        "count_scale": outcome.count_feature.scale,
-    }
-    if outcome.huber_threshold is not None:
-        constants["huber_threshold"] = outcome.huber_threshold
     return FactorModel(
         provenance=provenance,
         private=private,
         value_range=outcome.value_range,
         global_mean=outcome.global_mean,
-        constants=constants,
+        constants=outcome.constants(),
         columns=columns,
         items=tuple(items),
         bias=outcome.item_bias,
@@ -77,17 +67,13 @@ def factor_outcome(model: FactorModel) -> FactorOutcome:
     if not np.all(model.count > 0.0):
         raise ValueError("a count is not positive")
     try:
-        outcome = FactorOutcome(
-            item_factors=model.factors,
-            item_bias=model.bias,
-            item_count=model.count,
+        outcome = FactorOutcome.of_constants(
+            constants,
+            factors=model.factors,
+            bias=model.bias,
+            count=model.count,
             global_mean=model.global_mean,
-            noise_variance=constants["noise_variance"],
-            offset_ridge=constants["offset_ridge"],
-            bias_feature=Standardised(constants["bias_centre"], constants["bias_scale"]),
-            count_feature=Standardised(constants["count_centre"], constants["count_scale"]),
             value_range=model.value_range,
-            huber_threshold=constants.get("huber_threshold"),
         )
     except KeyError as error:
         raise ValueError(f"constants.{error.args[0]} is missing") from None
