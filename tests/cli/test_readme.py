@@ -58,8 +58,7 @@ def test_every_sample_is_shown_in_use() -> None:
     assert len(COMMANDS) == sum("dpfit " in line for line in SHOWN if not line.startswith("#")) - 1
     samples = {path.name for path in (ROOT / "sample_data").iterdir() if path.suffix != ".py"}
     named = {Path(name).name for name in re.findall(r"sample_data/[\w.]+", "\n".join(COMMANDS))}
-    unshown = {"ratings.csv", "ratings.test.csv", "films.txt"}  # no command reads ratings yet
-    assert named == samples - {"__pycache__"} - unshown
+    assert named == samples - {"__pycache__"}
 
 
 def test_every_command_runs(shell: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -247,6 +248,30 @@ def test_the_program_in_the_model_page_computes_the_scores(
     assert [float(line) for line in scores.split()] == pytest.approx(shown, rel=1e-12)
 
 
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_the_program_in_the_factors_page_predicts(
+    loss: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    chance, lines = random.Random(1), ["who,what,stars"]
+    for user in range(40):
+        for item in chance.sample(range(8), 5):
+            taste = 1.2 if (user + item) % 2 else -1.2
+            lines.append(f"{user},i{item},{3 + taste + chance.uniform(-1.5, 1.5):.2f}")
+    ratings, pairs = tmp_path / "r.csv", tmp_path / "p.csv"
+    ratings.write_text("\n".join(lines) + "\n")
+    pairs.write_text("who,what,stars\n" + "".join(f"{u},i{u % 8},0\n" for u in range(45)))
+    model, ledger = tmp_path / "r.parquet", tmp_path / "r.ledger.json"
+    columns = ["--user", "who", "--item", "what", "--value", "stars", "--range", "1", "5"]
+    fit = ["complete-matrix", "-q", "--non-private", "--loss", loss, "--rank", "2", *columns]
+    assert run([*fit, "-o", str(model), "--ledger", str(ledger), str(ratings)]) == 0
+    assert run(["predict", str(model), str(ratings), "--pairs", str(pairs)]) == 0
+    shown = [float(line.split("\t")[2]) for line in capfd.readouterr().out.splitlines()]
+    code = program_in(MAN / "dpfit-factors.5")
+    told = printed(sys.executable, "-c", code, model, ratings, pairs)
+    assert len(set(shown)) > 20
+    assert [float(line) for line in told.split()] == pytest.approx(shown, rel=1e-9)
+
+
 # --- completion and installation -----------------------------------------------------------------
 
 BASH = (
@@ -279,7 +304,7 @@ def test_a_shell_completes_commands_options_and_choices(
         text = printed(shell, *start, "-c", code, PATH=path, HOME=str(tmp_path))
         return set(re.findall(r"(?:^|[\"(])((?:--)?[a-z][a-z-]*)(?=[\"\t\n])", text, re.M))
 
-    assert {"fit", "predict", "budget"} <= completed("dpfit", "")
+    assert {"fit", "complete-matrix", "predict", "budget"} <= completed("dpfit", "")
     assert {"--step-size", "--strict"} <= completed("dpfit", "fit", "--st")
     assert {"replace-one", "add-remove"} <= completed("dpfit", "fit", "--adjacency", "")
 
