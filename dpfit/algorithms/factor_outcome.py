@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -94,6 +95,57 @@ class FactorOutcome:
     def rank(self) -> int:
         """r; zero where the budget went to the biases alone."""
         return int(self.item_factors.shape[1])
+
+    def constants(self) -> dict[str, float]:
+        """The numbers of the local regression; :meth:`of_constants` is the inverse."""
+        numbers = {
+            "noise_variance": self.noise_variance,
+            "offset_ridge": self.offset_ridge,
+            "bias_centre": self.bias_feature.centre,
+            "bias_scale": self.bias_feature.scale,
+            "log_count_centre": self.count_feature.centre,
+            "log_count_scale": self.count_feature.scale,
+        }
+        if self.huber_threshold is not None:
+            numbers["huber_threshold"] = self.huber_threshold
+        return numbers
+
+    @staticmethod
+    def of_constants(
+        constants: Mapping[str, float],
+        *,
+        factors: Floats,
+        bias: Floats,
+        count: Floats,
+        global_mean: float,
+        value_range: tuple[float, float],
+    ) -> FactorOutcome:
+        """What a file of a model holds, as the outcome it came from.
+
+        Parameters
+        ----------
+        constants : mapping of str to float
+            Of :meth:`constants`.
+        factors, bias, count, global_mean, value_range
+            As the attributes.
+
+        Raises
+        ------
+        KeyError
+            A constant is missing.
+        """
+        return FactorOutcome(
+            item_factors=factors,
+            item_bias=bias,
+            item_count=count,
+            global_mean=global_mean,
+            noise_variance=constants["noise_variance"],
+            offset_ridge=constants["offset_ridge"],
+            bias_feature=Standardised(constants["bias_centre"], constants["bias_scale"]),
+            count_feature=Standardised(constants["log_count_centre"], constants["log_count_scale"]),
+            value_range=value_range,
+            huber_threshold=constants.get("huber_threshold"),
+        )
 
     def local_model(self) -> LocalModel:
         """The regression that each user solves."""

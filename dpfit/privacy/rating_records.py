@@ -29,7 +29,7 @@ class Triplets(Protocol):
         ...
 
     @property
-    def value(self) -> Floats:
+    def value(self) -> Floats | None:
         """Its value, finite."""
         ...
 
@@ -55,6 +55,7 @@ class RatingCollector:
     def add(self, block: Triplets) -> None:
         """Keep a block; its codes must be below 2^31."""
         low, high = self._range
+        assert block.value is not None, "the reader was not asked for values"
         for codes in (block.user, block.item):
             if len(codes) and (codes.min() < 0 or codes.max() > _LARGEST_CODE):
                 raise ValueError("a code is outside its range")
