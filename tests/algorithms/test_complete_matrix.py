@@ -43,7 +43,9 @@ def fitted(budget: Budget | None = None, **asked: object) -> tuple[MatrixFit, Fa
 def error(outcome: FactorOutcome) -> float:
     """Root mean square distance to the truth over all pairs that were not rated."""
     solver = UserSolver(outcome)
-    predicted = solver.predict_all(solver.coefficients(data()[0].by_user(SHAPE[0])))
+    predicted = np.clip(
+        solver.predict_all(solver.coefficients(data()[0].by_user(SHAPE[0]))), *RANGE
+    )
     truth = np.clip(data()[1], *RANGE)
     hidden = np.ones(SHAPE, np.bool_)
     hidden[data()[0].user, data()[0].item] = False
@@ -234,6 +236,27 @@ def test_features_are_standardised() -> None:
     feature = Standardised.over(values, weights, 0.3).of(values)
     assert np.average(feature, weights=weights) == pytest.approx(0.0, abs=1e-12)
     assert np.average(feature**2, weights=weights) == pytest.approx(0.09)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_an_outcome_comes_back_from_its_constants(loss: str) -> None:
+    """The arrays, a few numbers and the range say all; both ways of predicting agree."""
+    _, outcome = fitted(Budget(epsilon=5.0, delta=1e-6), loss=loss)
+    again = FactorOutcome.of_constants(
+        outcome.constants(),
+        factors=outcome.item_factors,
+        bias=outcome.item_bias,
+        count=outcome.item_count,
+        global_mean=outcome.global_mean,
+        value_range=outcome.value_range,
+    )
+    one, two = UserSolver(outcome), UserSolver(again)
+    coefficients = one.coefficients(data()[0].by_user(SHAPE[0]))
+    np.testing.assert_array_equal(coefficients, two.coefficients(data()[0].by_user(SHAPE[0])))
+    users, items = np.divmod(np.arange(500), SHAPE[1])
+    pairs = one.predict(coefficients, users, items)
+    table = np.clip(one.predict_all(coefficients[: users.max() + 1]), *RANGE)
+    np.testing.assert_allclose(pairs, table[users, items])
 
 
 def test_a_user_without_ratings_gets_the_released_means() -> None:
