@@ -232,7 +232,7 @@ def payable() -> Iterator[tuple[str, MinimiserLaw, Budget]]:
             yield algorithm, law, Budget(rho=0.1)
 
 
-@pytest.mark.parametrize(("algorithm", "law", "budget"), payable())
+@pytest.mark.parametrize(("algorithm", "law", "budget"), list(payable()))
 @adjacencies
 def test_every_law_keeps_every_budget(
     algorithm: str, law: MinimiserLaw, budget: Budget, adjacency: Adjacency
