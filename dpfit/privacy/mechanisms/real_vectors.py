@@ -19,7 +19,7 @@ from dpfit.privacy.mechanisms.noise import Noise
 Floats: TypeAlias = NDArray[np.float64]
 
 _BITS: Final = 54
-_SHORTEST: Final = 2.0**-20  # normal vectors below it, one in 2^40 at the most, are drawn again
+_SHORTEST: Final = 2.0**-6  # of the root of their size: normal vectors below it are drawn again
 
 
 def gaussian_vector(noise: Noise, size: int, next_step: Callable[[], int]) -> Floats:
@@ -46,7 +46,9 @@ def spherical_vector(noise: Noise, size: int, next_step: Callable[[], int]) -> F
     """A vector with density proportional to ``exp(-|b|_2)``.
 
     Its length is a sum of ``size`` exponential variables and its direction that of a normal vector,
-    which does not depend on that vector's length: short ones may be drawn again.
+    which does not depend on that vector's length: short ones are drawn again, so that the errors of
+    their coordinates are small against the vector's length. Relative error 2^-46 at the most, of
+    the whole vector.
     """
     length = math.fsum(np.abs(laplace_vector(noise, size, next_step)))
     if length == 0.0:  # without noise
@@ -54,7 +56,7 @@ def spherical_vector(noise: Noise, size: int, next_step: Callable[[], int]) -> F
     while True:
         direction = gaussian_vector(noise, size, next_step)
         norm = math.sqrt(math.fsum(direction * direction))
-        if norm >= _SHORTEST:
+        if norm >= _SHORTEST * math.sqrt(size):
             return direction * (length / norm)
 
 
