@@ -36,7 +36,7 @@ _KINDS = (
     NonPrivateEvent,
 )
 _ROOT_TWO_OVER_PI = Fraction(0.79788456080287)  # rounded up
-_MOST_DOUBLINGS = 1000
+_MOST_DOUBLINGS = 1023  # times the least delta that is ever computed, more than 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +144,7 @@ class Cost:
         if self.noise is not None and self.pure is not None and Fraction(epsilon) >= self.pure:
             left = conversion.round_down(Fraction(epsilon) - self.pure)
             share = conversion.gaussian_delta(conversion.sqrt_up(self.noise), left)
-            # A sum that passes the floats is no bound at all, which 1 says.
+            # A factor that passes the floats leaves no bound but 1.
             bounds.append(share * 2.0 ** min(self.doublings, _MOST_DOUBLINGS))
         if self.gaussian is not None:
             bounds.append(conversion.gaussian_delta(self.mu(), epsilon))

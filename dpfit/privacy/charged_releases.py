@@ -94,15 +94,19 @@ class ChargedReleases:
         assert isinstance(release, MinimiserRelease)
         return release
 
-    def random_vector(self, quantity: Quantity, size: int) -> Floats:
-        """The charged random vector of that kind; zero if none was charged."""
+    def random_vector(self, quantity: Quantity, size: int) -> tuple[Floats, float]:
+        """The charged random vector of that kind, and how far it may be from the exact one.
+
+        Zero if none was charged.
+        """
         for label, release in self._releases.items():
             if release.quantity is quantity:
                 self._spend(label, quantity)
                 assert isinstance(release, VectorRelease)
-                draw = _VECTORS[release.law]
-                return float(release.scale) * draw(self._noise, size, self._next_step)
-        return np.zeros(size)
+                scale = float(release.scale)
+                vector = _VECTORS[release.law](self._noise, size, self._next_step)
+                return scale * vector, scale * real_vectors.error_bound(vector)
+        return np.zeros(size), 0.0
 
     def batch(self, label: str) -> int:
         """The number of the batch that the next release of a label is about: each has its own."""

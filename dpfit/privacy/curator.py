@@ -27,7 +27,6 @@ from dpfit.privacy.laplace_release import LaplaceRelease
 from dpfit.privacy.logistic_sensitivity import largest_margin, refined_step
 from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.minimise import Records, minimise
-from dpfit.privacy.minimiser_error import NOISE_ERROR
 from dpfit.privacy.minimiser_release import SumRelease
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.point import Point, Scores, quantised
@@ -149,13 +148,13 @@ class Curator:
         """
         release = self._charged.take_minimiser(label)
         size = self._design.n_features + 1
-        term = self._charged.random_vector(Quantity.OBJECTIVE_TERM, size)
+        term, term_error = self._charged.random_vector(Quantity.OBJECTIVE_TERM, size)
         records = Records(self._design, self._grid, self._target - centre, self._shares)
         bits = grid_bits(self._n_rows)[1]
         minimum = minimise(records, objective, term, bits=bits, within=release.radius / 2)
-        shift = self._charged.random_vector(Quantity.MINIMISER_SHIFT, size)
-        lengths = np.linalg.norm(term) / objective.ridge + np.linalg.norm(shift)
-        if not minimum.distance + NOISE_ERROR * lengths <= release.radius:
+        shift, shift_error = self._charged.random_vector(Quantity.MINIMISER_SHIFT, size)
+        floats = term_error / objective.ridge + shift_error
+        if not minimum.distance + floats <= release.radius:
             raise NotConvergedError(
                 "the minimiser was not found to the accuracy that was charged for",
                 hint="a larger --ridge or --smoothing makes the problem easier; the charge stays",

@@ -26,7 +26,7 @@ _SOLVED: Final = 1e-4  # of a step's residual; the next step mends the rest
 _MOST_PRODUCTS: Final = 1000
 _BISECTIONS: Final = 60
 _PARTS: Final = 2
-_CUT: Final = 2.0**-50  # of a point's coefficients, beyond its two parts
+_FLOATS: Final = 2.0**-50  # relative, of the float sums of ridge, linear term and gradient
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,11 @@ def minimise(
     problem = _Problem(records, objective, term, bits)
     point = np.zeros(len(term))
     for step in range(_MOST_STEPS):
-        errors = problem.errors(point)
+        errors, cut = problem.errors(point)
         gradient = problem.gradient(point, errors)
         distance = (float(np.linalg.norm(gradient)) + problem.gradient_error) / objective.ridge
-        distance += _CUT * float(np.linalg.norm(point))
+        # Scores are those of a point as far away as was cut off; the ridge's part is not.
+        distance += 2.0 * cut + _FLOATS * float(np.linalg.norm(point))
         if distance <= within:
             break
         bend = objective.loss.weight if step < _REWEIGHTINGS else objective.loss.curvature
@@ -123,10 +124,11 @@ class _Problem:
         self._squares = np.append(squares.sum(axis=0), n_rows * self._constant**2)
         self.gradient_error = gradient_error(objective.loss, grid, n_rows, bits)
 
-    def errors(self, point: Floats) -> Floats:
-        """Each record's error at a point, from exact products with its two parts.
+    def errors(self, point: Floats) -> tuple[Floats, float]:
+        """Each record's error at a point, from exact products with its two parts, and what is cut.
 
-        Margins of 53 bits leave a coefficient 33, so what is cut off makes a second point.
+        Margins of 53 bits leave a coefficient 33, so what is cut off makes a second point. The
+        length of what that leaves grows with the number of columns.
         """
         errors = self._records.target.copy()
         for _ in range(_PARTS):
@@ -137,7 +139,7 @@ class _Problem:
             point = point.copy()
             point[integers.support] -= np.ldexp(integers.values.astype(np.float64), -bits)
             point[-1] -= np.ldexp(float(integers.intercept), -bits)
-        return errors
+        return errors, float(np.linalg.norm(point))
 
     def gradient(self, point: Floats, errors: Floats) -> Floats:
         """The gradient from exact sums: a score is an integer of ``2 bits`` bits, in two parts."""

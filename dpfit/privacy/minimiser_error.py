@@ -13,8 +13,6 @@ from dpfit.privacy.objective import Objective
 _FINEST: Final = 2.0**-26  # of the target's range over K: far below any use of a coefficient
 _ROOM: Final = 4.0  # for the gradient that the solver leaves and for the floats of the noise
 _SUMS: Final = 2.0**-48  # relative, of a few floats that are added to the exact sums
-NOISE_ERROR: Final = 2.0**-46
-"""Relative error of the real vectors that stand for the noise (:mod:`.mechanisms.real_vectors`)."""
 
 
 def record_length(grid: Grid) -> Fraction:

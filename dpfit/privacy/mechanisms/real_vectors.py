@@ -19,7 +19,9 @@ from dpfit.privacy.mechanisms.noise import Noise
 Floats: TypeAlias = NDArray[np.float64]
 
 _BITS: Final = 54
-_SHORTEST: Final = 2.0**-20  # normal vectors below it, one in 2^40 at the most, are drawn again
+_RELATIVE: Final = 2.0**-46
+_EACH: Final = 2.0**-52
+_SHORTEST: Final = 2.0**-6  # of the root of their size: normal vectors below it are drawn again
 
 
 def gaussian_vector(noise: Noise, size: int, next_step: Callable[[], int]) -> Floats:
@@ -46,7 +48,8 @@ def spherical_vector(noise: Noise, size: int, next_step: Callable[[], int]) -> F
     """A vector with density proportional to ``exp(-|b|_2)``.
 
     Its length is a sum of ``size`` exponential variables and its direction that of a normal vector,
-    which does not depend on that vector's length: short ones may be drawn again.
+    which does not depend on that vector's length: short ones are drawn again, so that the errors of
+    their coordinates are small against the vector's length.
     """
     length = math.fsum(np.abs(laplace_vector(noise, size, next_step)))
     if length == 0.0:  # without noise
@@ -54,8 +57,16 @@ def spherical_vector(noise: Noise, size: int, next_step: Callable[[], int]) -> F
     while True:
         direction = gaussian_vector(noise, size, next_step)
         norm = math.sqrt(math.fsum(direction * direction))
-        if norm >= _SHORTEST:
+        if norm >= _SHORTEST * math.sqrt(size):
             return direction * (length / norm)
+
+
+def error_bound(vector: Floats) -> float:
+    """A bound on the l2 distance of any of these vectors from the exact one it stands for.
+
+    Both parts count: a short vector has the errors of its coordinates, a long one its roundings.
+    """
+    return _RELATIVE * float(np.linalg.norm(vector)) + _EACH * len(vector) if vector.any() else 0.0
 
 
 def _middles(integers: NDArray[np.int64]) -> Floats:
