@@ -46,6 +46,7 @@ _SMOOTHING: Final = 0.1
 _REACH: Final = 3.0
 _LEAST_RIDGE: Final = 1e-3  # in records: less is no help, and a harder problem
 _CURVATURE: Final = 0.3  # of epsilon, for the determinant
+_LARGEST_EXPONENT: Final = 700.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class MedianObjective:
         """A tenth of the budget for the centre, a hundredth for the last digits, the rest for b."""
         law, term = MinimiserLaw(self.noise), Quantity.OBJECTIVE_TERM
         if law is MinimiserLaw.GAUSSIAN:
-            pure, gaussian = Fraction(self.curvature_part), 1 - ON_GRID**2
+            pure, gaussian = min(Fraction(self.curvature_part), MAIN_PART), 1 - ON_GRID**2
         else:
             pure, gaussian = MAIN_PART - ON_GRID, Fraction(0)
         b = PlannedRelease(
@@ -154,7 +155,7 @@ def default_rule(
         As the user asked.
     """
     epsilon = main_epsilon(scale)
-    needed = scale.record_length**2 / math.expm1(_CURVATURE * epsilon)
+    needed = scale.record_length**2 / math.expm1(min(_CURVATURE * epsilon, _LARGEST_EXPONENT))
     lengths = _lengths_of_term(scale, (1.0 - _CURVATURE) * epsilon)
     if noise is None:
         noise = min(lengths, key=lambda law: lengths[law])

@@ -34,7 +34,7 @@ from dpfit.privacy.events import Event, NonPrivateEvent
 from dpfit.privacy.gaussian_release import plan_release
 from dpfit.privacy.laplace_release import plan_laplace
 from dpfit.privacy.logistic_sensitivity import may_refine
-from dpfit.privacy.minimiser_release import plan_minimiser, plan_vector
+from dpfit.privacy.minimiser_release import VectorRelease, plan_minimiser, plan_vector
 from dpfit.privacy.peeling_release import plan_peeling
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.printed_noise import PRINTED, real_cost
@@ -255,16 +255,15 @@ def _releases(
 ) -> list[Release]:
     """Each planned release as a mechanism; a loss may refine the steps of its gradients."""
     planned = algorithm.planned()
-    return [
-        _release(
-            one,
-            public,
-            allowance,
-            request.adjacency,
-            refined=refining is not None and may_refine(one, refining),
-        )
-        for one, allowance in zip(planned, _allowances(planned, request, public), strict=True)
-    ]
+    releases: list[Release] = []
+    for one, allowance in zip(planned, _allowances(planned, request, public), strict=True):
+        if one.quantity is Quantity.MINIMISER:
+            vector = next((it for it in releases if isinstance(it, VectorRelease)), None)
+            releases.append(_minimiser(one, public, allowance, request.adjacency, vector))
+            continue
+        refined = refining is not None and may_refine(one, refining)
+        releases.append(_release(one, public, allowance, request.adjacency, refined=refined))
+    return releases
 
 
 def _allowances(
@@ -292,27 +291,15 @@ def _release(
     grid, unit_bits = public.grid, public.unit_bits
     squared_mu, epsilon = allowance.squared_mu, allowance.epsilon
     rho = None if squared_mu is None else squared_mu / 2
-    match planned.quantity:
-        case Quantity.OBJECTIVE_TERM | Quantity.MINIMISER_SHIFT:
-            return plan_vector(
-                planned,
-                grid,
-                n_features=public.n_features,
-                squared_mu=squared_mu,
-                epsilon=epsilon,
-                adjacency=adjacency,
-            )
-        case Quantity.MINIMISER:
-            return plan_minimiser(
-                planned,
-                grid,
-                n_rows=public.n_rows,
-                n_features=public.n_features,
-                unit_bits=unit_bits,
-                squared_mu=squared_mu,
-                epsilon=epsilon,
-                adjacency=adjacency,
-            )
+    if planned.quantity in (Quantity.OBJECTIVE_TERM, Quantity.MINIMISER_SHIFT):
+        return plan_vector(
+            planned,
+            grid,
+            n_features=public.n_features,
+            squared_mu=squared_mu,
+            epsilon=epsilon,
+            adjacency=adjacency,
+        )
     if planned.selects and planned.laplace:
         return plan_peeling(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
     if planned.selects or planned.laplace:
@@ -327,4 +314,24 @@ def _release(
         squared_mu=squared_mu,
         adjacency=adjacency,
         refined=refined,
+    )
+
+
+def _minimiser(
+    planned: PlannedRelease,
+    public: _Public,
+    allowance: Allowance,
+    adjacency: Adjacency,
+    vector: VectorRelease | None,
+) -> Release:
+    return plan_minimiser(
+        planned,
+        public.grid,
+        n_rows=public.n_rows,
+        n_features=public.n_features,
+        unit_bits=public.unit_bits,
+        vector=vector,
+        squared_mu=allowance.squared_mu,
+        epsilon=allowance.epsilon,
+        adjacency=adjacency,
     )

@@ -8,6 +8,7 @@ are then charged as one.)
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,7 +37,7 @@ _KINDS = (
     NonPrivateEvent,
 )
 _ROOT_TWO_OVER_PI = Fraction(0.79788456080287)  # rounded up
-_MOST_DOUBLINGS = 1023  # times the least delta that is ever computed, more than 1
+_MOST_DOUBLINGS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +126,8 @@ class Cost:
         bounds = [math.inf]
         if self.noise is not None and self.pure is not None:
             share = math.ldexp(delta, -self.doublings)
+            if share < sys.float_info.min:  # rounded, perhaps up
+                share = 0.0
             gaussian = conversion.gaussian_epsilon(conversion.sqrt_up(self.noise), share)
             if math.isfinite(gaussian):
                 bounds.append(conversion.round_up(Fraction(gaussian) + self.pure))
@@ -144,8 +147,9 @@ class Cost:
         if self.noise is not None and self.pure is not None and Fraction(epsilon) >= self.pure:
             left = conversion.round_down(Fraction(epsilon) - self.pure)
             share = conversion.gaussian_delta(conversion.sqrt_up(self.noise), left)
-            # A factor that passes the floats leaves no bound but 1.
-            bounds.append(share * 2.0 ** min(self.doublings, _MOST_DOUBLINGS))
+            # What passes the floats is no bound at all, which 1 says.
+            often = self.doublings > _MOST_DOUBLINGS
+            bounds.append(1.0 if often else math.ldexp(share, self.doublings))
         if self.gaussian is not None:
             bounds.append(conversion.gaussian_delta(self.mu(), epsilon))
         if self._needs_rho():

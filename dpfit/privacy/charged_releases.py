@@ -14,14 +14,13 @@ from dpfit.privacy.laplace_release import LaplaceRelease
 from dpfit.privacy.mechanisms import real_vectors
 from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.mechanisms.peeling import peel
+from dpfit.privacy.mechanisms.real_vectors import RealVector
 from dpfit.privacy.minimiser_release import MinimiserRelease, SumRelease, VectorRelease
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.selection_release import SelectionRelease
 
 Integers: TypeAlias = NDArray[np.int64]
-
-Floats: TypeAlias = NDArray[np.float64]
 ChoiceRelease: TypeAlias = SelectionRelease | PeelingRelease
 Release: TypeAlias = SumRelease | ChoiceRelease | VectorRelease | MinimiserRelease
 
@@ -94,19 +93,15 @@ class ChargedReleases:
         assert isinstance(release, MinimiserRelease)
         return release
 
-    def random_vector(self, quantity: Quantity, size: int) -> tuple[Floats, float]:
-        """The charged random vector of that kind, and how far it may be from the exact one.
-
-        Zero if none was charged.
-        """
+    def random_vector(self, quantity: Quantity, size: int) -> RealVector:
+        """The charged random vector of that kind; zero if none was charged."""
         for label, release in self._releases.items():
             if release.quantity is quantity:
                 self._spend(label, quantity)
                 assert isinstance(release, VectorRelease)
-                scale = float(release.scale)
-                vector = _VECTORS[release.law](self._noise, size, self._next_step)
-                return scale * vector, scale * real_vectors.error_bound(vector)
-        return np.zeros(size), 0.0
+                draw = _VECTORS[release.law]
+                return draw(self._noise, size, self._next_step).times(float(release.scale))
+        return RealVector(np.zeros(size), 0.0)
 
     def batch(self, label: str) -> int:
         """The number of the batch that the next release of a label is about: each has its own."""

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.design.grid import Grid, grid_bits
+from dpfit.design.grid import Grid
 from dpfit.design.rows_view import GridView, RowsView
 from dpfit.design.unit_view import UnitView
 from dpfit.errors import NotConvergedError
@@ -147,19 +147,22 @@ class Curator:
             something about the records, as an exit status may.
         """
         release = self._charged.take_minimiser(label)
+        if objective != release.objective:
+            raise RuntimeError("another objective asked than charged")
         size = self._design.n_features + 1
-        term, term_error = self._charged.random_vector(Quantity.OBJECTIVE_TERM, size)
+        term = self._charged.random_vector(Quantity.OBJECTIVE_TERM, size)
         records = Records(self._design, self._grid, self._target - centre, self._shares)
-        bits = grid_bits(self._n_rows)[1]
-        minimum = minimise(records, objective, term, bits=bits, within=release.radius / 2)
-        shift, shift_error = self._charged.random_vector(Quantity.MINIMISER_SHIFT, size)
-        floats = term_error / objective.ridge + shift_error
-        if not minimum.distance + floats <= release.radius:
+        minimum = minimise(
+            records, objective, term.values, bits=release.bits, within=release.radius / 2
+        )
+        shift = self._charged.random_vector(Quantity.MINIMISER_SHIFT, size)
+        distance = minimum.distance + term.error / objective.ridge + shift.error
+        if not distance <= release.radius:
             raise NotConvergedError(
                 "the minimiser was not found to the accuracy that was charged for",
                 hint="a larger --ridge or --smoothing makes the problem easier; the charge stays",
             )
-        integers = np.rint(np.clip((minimum.point + shift) / release.step, -_EXACT, _EXACT))
+        integers = np.rint(np.clip((minimum.point + shift.values) / release.step, -_EXACT, _EXACT))
         noisy = self._charged.noisy(release.noise, integers.astype(np.int64))
         point = noisy.astype(np.float64) * (release.step / self._grid.row_norm)
         return Point(point[:-1], point[-1], centre - 0.5)

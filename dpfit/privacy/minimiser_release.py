@@ -72,6 +72,11 @@ class VectorRelease:
         """The law's scale over the most that one record can add."""
         return float(self.scale / self.sensitivity.add_remove)
 
+    def moves(self, ridge: float) -> Fraction:
+        """The scale by which the vector moves a minimiser."""
+        in_objective = self.quantity is Quantity.OBJECTIVE_TERM
+        return self.scale / Fraction(ridge) if in_objective else self.scale
+
     def event(self) -> MinimiserEvent:
         """The charge."""
         return MinimiserEvent(
@@ -95,11 +100,17 @@ class MinimiserRelease:
         h, the grid's step.
     radius : float
         E: how near the ideal point the computed one must be.
+    objective : Objective
+        What is minimised.
+    bits : int
+        Half the bits of a score, see :func:`.minimise.minimise`.
     """
 
     noise: SumRelease
     step: float
     radius: float
+    objective: Objective
+    bits: int
 
     quantity = Quantity.MINIMISER
     count = 1
@@ -213,6 +224,7 @@ def plan_minimiser(
     n_rows: int,
     n_features: int,
     unit_bits: int,
+    vector: VectorRelease | None,
     squared_mu: Fraction | None,
     epsilon: Fraction | None,
     adjacency: Adjacency,
@@ -232,6 +244,8 @@ def plan_minimiser(
         n and d.
     unit_bits : int
         Half the bits of a score, see :func:`.minimise.minimise`.
+    vector : VectorRelease or None
+        The random vector in or on the minimiser.
     squared_mu, epsilon : Fraction or None
         One of them for Gaussian or Laplace noise; both None without noise.
     adjacency : Adjacency
@@ -239,7 +253,9 @@ def plan_minimiser(
     """
     objective, size = planned.objective, n_features + 1
     assert objective is not None
-    radius = distance_to_reach(objective, grid, n_rows, unit_bits)
+    noise = vector.moves(objective.ridge) if vector is not None else Fraction(0)
+    radius = distance_to_reach(objective, grid, n_rows, unit_bits, noise, size)
+    radius = Fraction(round_up(radius))
     zeroed = Fraction(0)
     if planned.law is not None:
         zeroed = objective.loss.largest_score * record_length(grid) / Fraction(objective.ridge)
@@ -266,7 +282,11 @@ def plan_minimiser(
         replace_one=math.floor(reach.replace_one**2), add_remove=math.floor(reach.add_remove**2)
     )
     return MinimiserRelease(
-        _on_grid(planned, reach, squared, root, scale_bits), float(step), round_up(radius)
+        _on_grid(planned, reach, squared, root, scale_bits),
+        float(step),
+        float(radius),
+        objective,
+        unit_bits,
     )
 
 
