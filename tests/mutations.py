@@ -49,7 +49,7 @@ FAULTS = [
     Fault(
         "budget of each step not divided by the steps",
         "privacy/gaussian_release.py",
-        "share_of_one = squared_mu / (planned.count * factor.under(adjacency))",
+        "share_of_one = squared_mu / (planned.charges * factor.under(adjacency))",
         "share_of_one = squared_mu / factor.under(adjacency)",
         "tests/laws/test_sensitivity.py",
     ),
