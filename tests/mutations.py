@@ -202,6 +202,27 @@ FAULTS = [
         "tests/privacy/test_curator.py",
     ),
     Fault(
+        "a minimiser of another objective than charged",
+        "privacy/charged_releases.py",
+        "if {release.objective, *(one.objective for one in vectors)} != {objective}:",
+        "if False:",
+        "tests/privacy/test_minimiser_door.py",
+    ),
+    Fault(
+        "a minimiser without its random vector",
+        "privacy/charged_releases.py",
+        "if not (release.alone or vectors):",
+        "if False:",
+        "tests/privacy/test_minimiser_door.py",
+    ),
+    Fault(
+        "a point under the certificate of the one before it",
+        "privacy/minimise.py",
+        "        step += 1\n",
+        "        step += 1\n        if step == _MOST_STEPS:\n            return Minimum(point, distance)\n",
+        "tests/privacy/test_minimise.py",
+    ),
+    Fault(
         "column means charged below sqrt(2)",
         "privacy/gaussian_release.py",
         "case Quantity.COLUMN_SUMS:\n            return PerAdjacency(replace_one=2,",
