@@ -49,7 +49,7 @@ FAULTS = [
     Fault(
         "budget of each step not divided by the steps",
         "privacy/gaussian_release.py",
-        "share_of_one = squared_mu / (planned.count * factor.under(adjacency))",
+        "share_of_one = squared_mu / (planned.charges * factor.under(adjacency))",
         "share_of_one = squared_mu / factor.under(adjacency)",
         "tests/laws/test_sensitivity.py",
     ),
@@ -200,6 +200,28 @@ FAULTS = [
         "if release.quantity is not quantity or self._left[label] < 1:",
         "if self._left[label] < 1:",
         "tests/privacy/test_curator.py",
+    ),
+    Fault(
+        "a minimiser of another objective than charged",
+        "privacy/charged_releases.py",
+        "if {release.objective, *(one.objective for one in vectors)} != {objective}:",
+        "if False:",
+        "tests/privacy/test_minimiser_door.py",
+    ),
+    Fault(
+        "a minimiser without its random vector",
+        "privacy/charged_releases.py",
+        "if not (release.alone or vectors):",
+        "if False:",
+        "tests/privacy/test_minimiser_door.py",
+    ),
+    Fault(
+        "a point under the certificate of the one before it",
+        "privacy/minimise.py",
+        "        step += 1\n",
+        "        step += 1\n        if step == _MOST_STEPS:\n"
+        "            return Minimum(point, distance)\n",
+        "tests/privacy/test_minimise.py",
     ),
     Fault(
         "column means charged below sqrt(2)",

@@ -72,7 +72,7 @@ class Cost:
     rho: Fraction | None
     noise: Fraction | None
     pure: Fraction | None
-    doublings: int
+    doublings: int = 0
     infinite: bool = False
 
     def __post_init__(self) -> None:
@@ -164,8 +164,8 @@ class Cost:
 
 
 _ZERO = Fraction(0)
-NOTHING = Cost(gaussian=_ZERO, rho=_ZERO, noise=_ZERO, pure=_ZERO, doublings=0)
-INFINITE = Cost(gaussian=None, rho=None, noise=None, pure=None, doublings=0, infinite=True)
+NOTHING = Cost(gaussian=_ZERO, rho=_ZERO, noise=_ZERO, pure=_ZERO)
+INFINITE = Cost(gaussian=None, rho=None, noise=None, pure=None, infinite=True)
 
 
 def compose(events: Iterable[Event], adjacency: Adjacency) -> Cost:
@@ -195,7 +195,7 @@ def cost_of_one(event: Event, adjacency: Adjacency) -> Cost:
         return _laplace(event, adjacency)
     if isinstance(event, ZcdpEvent):
         rho = event.rho.under(adjacency)
-        return Cost(gaussian=None, rho=rho, noise=_ZERO, pure=None, doublings=0)
+        return Cost(gaussian=None, rho=rho, noise=_ZERO, pure=None)
     if isinstance(event, PureEvent):
         return _pure(event.epsilon.under(adjacency))
     if isinstance(event, BoundedRangeEvent):
@@ -207,7 +207,7 @@ def cost_of_one(event: Event, adjacency: Adjacency) -> Cost:
 
 def gaussian_cost(squared_mu: Fraction) -> Cost:
     """Return the cost of releases with Gaussian noise that have that squared mu together."""
-    return Cost(gaussian=squared_mu, rho=squared_mu / 2, noise=squared_mu, pure=_ZERO, doublings=0)
+    return Cost(gaussian=squared_mu, rho=squared_mu / 2, noise=squared_mu, pure=_ZERO)
 
 
 def _laplace(event: LaplaceEvent, adjacency: Adjacency) -> Cost:
@@ -219,7 +219,6 @@ def _laplace(event: LaplaceEvent, adjacency: Adjacency) -> Cost:
         rho=min(rho, conversion.pure_rho(epsilon)),
         noise=_ZERO,
         pure=epsilon,
-        doublings=0,
     )
 
 
@@ -227,7 +226,7 @@ def _pure(epsilon: Fraction) -> Cost:
     # The log-odds of any set of outputs move by at most 2 epsilon.
     rho = conversion.pure_rho(epsilon)
     mu = _squared_mu(2 * epsilon)
-    return Cost(gaussian=mu, rho=rho, noise=_ZERO, pure=epsilon, doublings=0)
+    return Cost(gaussian=mu, rho=rho, noise=_ZERO, pure=epsilon)
 
 
 def _bounded_range(event: BoundedRangeEvent, adjacency: Adjacency) -> Cost:
@@ -235,7 +234,7 @@ def _bounded_range(event: BoundedRangeEvent, adjacency: Adjacency) -> Cost:
     # bounds it by eta, and the log-odds of any set of outputs move by at most eta.
     eta = event.eta.under(adjacency)
     rho = min(eta**2 / 8, conversion.pure_rho(eta))
-    return Cost(gaussian=_squared_mu(eta), rho=rho, noise=_ZERO, pure=eta, doublings=0)
+    return Cost(gaussian=_squared_mu(eta), rho=rho, noise=_ZERO, pure=eta)
 
 
 def _minimiser(event: MinimiserEvent, adjacency: Adjacency) -> Cost:

@@ -145,10 +145,10 @@ class Curator:
         NotConvergedError
             The minimiser was not found within the radius that the charge reckons with. That says
             something about the records, as an exit status may.
+        RuntimeError
+            Another objective was asked than was charged: a fault in the algorithm.
         """
-        release = self._charged.take_minimiser(label)
-        if objective != release.objective:
-            raise RuntimeError("another objective asked than charged")
+        release = self._charged.take_minimiser(label, objective)
         size = self._design.n_features + 1
         term = self._charged.random_vector(Quantity.OBJECTIVE_TERM, size)
         records = Records(self._design, self._grid, self._target - centre, self._shares)

@@ -98,18 +98,19 @@ def minimise(
     """
     problem = _Problem(records, objective, term, bits)
     point = np.zeros(len(term))
-    for step in range(_MOST_STEPS):
+    step = 0
+    while True:
         errors, cut = problem.errors(point)
         gradient = problem.gradient(point, errors)
         distance = (float(np.linalg.norm(gradient)) + problem.gradient_error) / objective.ridge
         # Scores are those of a point as far away as was cut off; the ridge's part is not.
         distance += 2.0 * cut + _FLOATS * float(np.linalg.norm(point))
-        if distance <= within:
-            break
+        if distance <= within or step == _MOST_STEPS:
+            return Minimum(point, distance)
         bend = objective.loss.weight if step < _REWEIGHTINGS else objective.loss.curvature
         direction = problem.solve(bend(errors), -gradient)
         point = point + problem.length(point, errors, direction) * direction
-    return Minimum(point, distance)
+        step += 1
 
 
 class _Problem:

@@ -57,5 +57,5 @@ class PlannedRelease:
 
     @property
     def charges(self) -> int:
-        """How often one record is charged: once if each release has records of its own."""
-        return 1 if self.quantity is Quantity.BATCH_GRADIENT else self.count
+        """How often one record is charged."""
+        return self.quantity.charges(self.count)

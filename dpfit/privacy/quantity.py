@@ -22,3 +22,7 @@ class Quantity(StrEnum):
     MINIMISER = "minimiser on an integer grid"
     SELECTION = "selection of columns by gradient"
     VOTES = "selection of columns by votes of row blocks"
+
+    def charges(self, count: int) -> int:
+        """How often that many releases charge one record: once if each has records of its own."""
+        return 1 if self is Quantity.BATCH_GRADIENT else count

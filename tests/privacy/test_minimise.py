@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -49,7 +50,7 @@ def found(
     """As the Curator asks for it."""
     bits = grid_bits(len(y))[1]
     if within is None:
-        within = float(distance_to_reach(objective, grid, len(y), bits)) / 2
+        within = float(distance_to_reach(objective, grid, len(y), bits, Fraction(0), 1)) / 2
     if term is None:
         term = np.zeros(design.n_features + 1)
     return minimise(Records(design, grid, y, shares), objective, term, bits=bits, within=within)
@@ -264,3 +265,23 @@ def test_what_is_cut_off_a_point_of_many_columns_is_certified(
     result = found(design, np.zeros(1), objective, term=term, within=0.0)
     share = result.distance / float(np.linalg.norm(result.point))
     assert 2.0**-46.5 <= share <= 2.0**-44
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_the_certificate_is_about_the_point_that_is_returned(
+    monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    """Out of steps or not, the distance told is that of the point at hand, not of one before it."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(300, 4))
+    y = X[:, 0] + rng.standard_t(2, 300)
+    objective = Objective(HuberSmoothed(0.5, 0.05), 0.5)
+
+    def minimum(within: float) -> Minimum:
+        return found(dense_design(X, GRID), y, objective, term=np.ones(5), within=within)
+
+    best = minimum(1e-9).point
+    monkeypatch.setattr("dpfit.privacy.minimise._MOST_STEPS", steps)
+    last = minimum(0.0)
+    assert np.linalg.norm(last.point - best) <= last.distance + 1e-9
+    assert minimum(last.distance).point.tolist() == last.point.tolist()
