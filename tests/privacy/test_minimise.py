@@ -255,7 +255,7 @@ def test_what_is_cut_off_a_point_of_many_columns_is_certified(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The two exact parts of a point leave out more the more columns it has."""
-    monkeypatch.setattr("dpfit.privacy.minimise._MOST_STEPS", 4)
+    monkeypatch.setattr("dpfit.privacy.minimise._MOST_STEPS", 8)
     d = 1 << 17
     builder = DesignBuilder(GRID)
     builder.add(RowBlock(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1), None))
