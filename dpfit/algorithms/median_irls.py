@@ -105,7 +105,6 @@ class MedianIrls:
             pure_part=MAIN_PART if laplace else Fraction(0),
             laplace=laplace,
             objective=objective,
-            law=law,
         )
         return [CENTRE, minimiser]
 

@@ -251,7 +251,7 @@ def plan_minimiser(
     Parameters
     ----------
     planned : PlannedRelease
-        With a law if the minimiser had no random vector.
+        With an objective.
     grid : Grid
         The record map.
     n_rows, n_features : int
@@ -259,13 +259,13 @@ def plan_minimiser(
     unit_bits : int
         Half the bits of a score, see :func:`.minimise.minimise`.
     vector : VectorRelease or None
-        The random vector in or on the minimiser.
+        The random vector in or on the minimiser; without one the noise on the grid protects it.
     squared_mu, epsilon : Fraction or None
         One of them for Gaussian or Laplace noise; both None without noise.
     adjacency : Adjacency
         The relation under which the budget is meant.
     """
-    objective, size, alone = planned.objective, n_features + 1, planned.law is not None
+    objective, size, alone = planned.objective, n_features + 1, vector is None
     assert objective is not None
     noise = vector.moves if vector is not None else Fraction(0)
     radius = distance_to_reach(objective, grid, n_rows, unit_bits, noise, size)

@@ -25,7 +25,7 @@ from dpfit.privacy.curator import Curator
 from dpfit.privacy.events import MinimiserLaw
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor, with_room
 from dpfit.privacy.mechanisms.noise import ExactNoise, Noise, NoNoise
-from dpfit.privacy.minimiser_release import plan_minimiser, plan_vector
+from dpfit.privacy.minimiser_release import VectorRelease, plan_minimiser, plan_vector
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.planned_release import PlannedRelease
@@ -65,12 +65,15 @@ def release_of(quantity: Quantity) -> Release:
                 adjacency=adjacency,
             )
         case Quantity.MINIMISER:
+            term = release_of(Quantity.OBJECTIVE_TERM)
+            assert isinstance(term, VectorRelease)
             return plan_minimiser(
-                replace(planned, law=None),
+                planned,
                 GRID,
                 n_rows=N,
                 n_features=D,
                 unit_bits=20,
+                vector=term,
                 squared_mu=Fraction(1),
                 epsilon=None,
                 adjacency=adjacency,

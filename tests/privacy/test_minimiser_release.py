@@ -61,12 +61,15 @@ def on_grid(
     n: int = 100,
     d: int = 3,
 ) -> MinimiserRelease:
+    """With a law the noise on the grid protects the minimiser; without, a vector before it does."""
+    before = vector(Quantity.MINIMISER_SHIFT, MinimiserLaw.L2, adjacency, objective, d=d)
     return plan_minimiser(
         planned(Quantity.MINIMISER, objective, law, laplace=epsilon is not None),
         GRID,
         n_rows=n,
         n_features=d,
         unit_bits=grid_bits(n)[1],
+        vector=before if law is None else None,
         squared_mu=squared_mu,
         epsilon=epsilon,
         adjacency=adjacency,
