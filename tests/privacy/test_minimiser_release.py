@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -257,10 +258,17 @@ def test_neighbours_are_as_near_on_the_grid_as_charged(
     assert largest >= 0.75 * noise.squared_factor.under(adjacency)
 
 
+def asked_alone(release: MinimiserRelease) -> MinimiserRelease:
+    """The grid's own noise, without the vector that belongs before it."""
+    return replace(release, alone=True)
+
+
 def test_roundings_and_errors_of_neighbours_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Given one ideal point, computed ones at the ends of the radius stay within the charge."""
     d = 3
-    release = on_grid(HUBER, Adjacency.REPLACE_ONE, squared_mu=Fraction(1, 10), n=4, d=d)
+    release = asked_alone(
+        on_grid(HUBER, Adjacency.REPLACE_ONE, squared_mu=Fraction(1, 10), n=4, d=d)
+    )
     assert isinstance(release.noise, GaussianRelease)
     X, y = np.zeros((4, d)), np.zeros(4)
     rng, largest = np.random.default_rng(5), 0.0
@@ -286,7 +294,7 @@ def test_a_minimiser_beyond_its_radius_is_not_released(
     monkeypatch: pytest.MonkeyPatch, offset: float, fails: bool
 ) -> None:
     """The certificate decides, whatever it is."""
-    release = on_grid(HUBER, Adjacency.REPLACE_ONE, squared_mu=Fraction(1))
+    release = asked_alone(on_grid(HUBER, Adjacency.REPLACE_ONE, squared_mu=Fraction(1)))
     monkeypatch.setattr(
         "dpfit.privacy.curator.minimise",
         lambda *_, **__: Minimum(np.zeros(4), offset * release.radius),
@@ -307,7 +315,7 @@ def test_errors_of_the_random_vector_count(monkeypatch: pytest.MonkeyPatch) -> N
     )
     X, y = np.zeros((4, 3)), np.zeros(4)
     noise = ExactNoise(BitSource(RunKey.from_seed(1)))
-    long = VectorRelease("b", long.quantity, long.law, long.sensitivity, long.scale, long.jacobian)
+    long = replace(long, label="b")
     with pytest.raises(NotConvergedError):
         released(X, y, [release, long], HUBER, noise)
 
@@ -315,8 +323,8 @@ def test_errors_of_the_random_vector_count(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_radius_covers_what_the_solver_cannot_avoid() -> None:
     """It grows with the records over the ridge and is never below the finest use."""
     bits = grid_bits(10**6)[1]
-    wide = float(distance_to_reach(HUBER, GRID, 10**6, bits))
-    narrow = float(distance_to_reach(HUBER, GRID, 10, bits))
+    wide = float(distance_to_reach(HUBER, GRID, 10**6, bits, Fraction(0), 4))
+    narrow = float(distance_to_reach(HUBER, GRID, 10, bits, Fraction(0), 4))
     assert wide > 1000 * narrow or narrow == 2.0**-26
     assert float(record_length(GRID)) ** 2 >= 1 + GRID.intercept_integer**2 / GRID.integer_norm**2
 
@@ -331,9 +339,7 @@ def test_the_charged_vector_is_in_what_is_released(quantity: Quantity) -> None:
     adjacency = Adjacency.REPLACE_ONE
     release = on_grid(objective, adjacency, squared_mu=Fraction(1), n=4)
     charged = vector(quantity, MinimiserLaw.L2, adjacency, objective)
-    charged = VectorRelease(
-        "b", quantity, charged.law, charged.sensitivity, charged.scale, charged.jacobian
-    )
+    charged = replace(charged, label="b")
     scale = float(charged.scale) / (40.0 if quantity is Quantity.OBJECTIVE_TERM else 1.0)
     lengths = []
     for seed in range(60):
@@ -347,7 +353,7 @@ def test_the_charged_vector_is_in_what_is_released(quantity: Quantity) -> None:
 
 def test_every_coordinate_has_noise_on_the_grid() -> None:
     """The same records twice, without a random vector: no coordinate stays, empty columns too."""
-    release = on_grid(HUBER, Adjacency.REPLACE_ONE, squared_mu=Fraction(1, 100), d=40)
+    release = asked_alone(on_grid(HUBER, Adjacency.REPLACE_ONE, squared_mu=Fraction(1, 100), d=40))
     X, y = np.zeros((5, 40)), np.full(5, 0.5)
     one, other = (
         released(X, y, [release], HUBER, ExactNoise(BitSource(RunKey.from_seed(seed))))
