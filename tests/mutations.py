@@ -219,7 +219,8 @@ FAULTS = [
         "a point under the certificate of the one before it",
         "privacy/minimise.py",
         "        step += 1\n",
-        "        step += 1\n        if step == _MOST_STEPS:\n            return Minimum(point, distance)\n",
+        "        step += 1\n"
+        "        if step == _MOST_STEPS:\n            return Minimum(point, distance)\n",
         "tests/privacy/test_minimise.py",
     ),
     Fault(
