@@ -17,8 +17,6 @@ from dpfit.privacy.quantity import Quantity
 CENTRE_PART: Final = Fraction(1, 10)
 """Of the whole budget: a tenth of an epsilon of 0.5 still finds a median among 2,000 records."""
 MAIN_PART: Final = 1 - CENTRE_PART
-ON_GRID: Final = Fraction(1, 100)
-"""Of the whole, for the noise that makes the last digits of a minimiser private."""
 CENTRE: Final = PlannedRelease(
     "quantile of the target", Quantity.TARGET_RANKS, 1, Fraction(0), chosen=1, pure_part=CENTRE_PART
 )

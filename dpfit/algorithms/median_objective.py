@@ -18,25 +18,15 @@ determinant's part is pure and the rest a Gaussian curve with a larger delta (:m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.median import (
-    CENTRE,
-    MAIN_PART,
-    ON_GRID,
-    main_epsilon,
-    moved_by_one,
-    sparse_outcome,
-)
-from dpfit.algorithms.outcome import Outcome
+from dpfit.algorithms.median import CENTRE, MAIN_PART, main_epsilon, moved_by_one
+from dpfit.algorithms.median_minimiser import ON_GRID, MinimiserSettings, on_grid
 from dpfit.losses.smoothed import HuberSmoothed
 from dpfit.privacy.conversion import gaussian_mu, log1p_up
-from dpfit.privacy.curator import Curator
 from dpfit.privacy.events import MinimiserLaw
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.planned_release import PlannedRelease
@@ -50,37 +40,18 @@ _LARGEST_EXPONENT: Final = 700.0
 
 
 @dataclass(frozen=True)
-class MedianObjective:
+class MedianObjective(MinimiserSettings):
     """Perturbs an objective once and releases its minimiser.
 
     Attributes
     ----------
-    sparsity : int or None
-        Coefficients to keep at the end.
-    quantile : float
-        A half is the median.
-    smoothing : float
-        gamma, of the target's range.
-    ridge : float
-        In records: the penalty is ``(ridge / 2) |w|^2`` beside the sum of the losses.
-    noise : str
-        Law of the linear term: ``l2``, ``l1`` or ``gaussian``.
     curvature_part : float
         Of the budget, for the determinant under a Gaussian law.
     """
 
-    sparsity: int | None
-    quantile: float
-    smoothing: float
-    ridge: float
-    noise: str
     curvature_part: float
 
     name = "median-objective"
-    steps = 1
-
-    def settings(self) -> Mapping[str, Setting]:
-        return asdict(self)
 
     @property
     def objective(self) -> Objective:
@@ -103,28 +74,6 @@ class MedianObjective:
             law=law,
         )
         return [CENTRE, b, on_grid(law, self.objective)]
-
-    def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
-        """Centre, perturb, minimise; keep the largest coefficients, if asked."""
-        report_progress(0)
-        centre = curator.target_quantile(CENTRE.label, self.quantile)
-        point = curator.minimiser("minimiser", self.objective, centre)
-        report_progress(1)
-        return sparse_outcome(point, self.sparsity)
-
-
-def on_grid(law: MinimiserLaw, objective: Objective) -> PlannedRelease:
-    """The release of a noisy minimiser's integers: pure where its law is."""
-    laplace = law is not MinimiserLaw.GAUSSIAN
-    return PlannedRelease(
-        "minimiser",
-        Quantity.MINIMISER,
-        1,
-        Fraction(0) if laplace else ON_GRID**2,
-        pure_part=ON_GRID if laplace else Fraction(0),
-        laplace=laplace,
-        objective=objective,
-    )
 
 
 def default_rule(

@@ -77,31 +77,22 @@ class FitPlan:
         return {release.label: release.noise_multiplier for release in self.releases}
 
 
-Asked: TypeAlias = Mapping[str, Any]
-
-_RULES: Final[dict[str, Callable[[Asked, PublicScale, Any], Any]]] = {
-    "dp-ight": lambda asked, scale, s: dp_ight.default_rule(
-        scale, s, asked.get("threshold", "each")
+_Rule: TypeAlias = Callable[..., Any]
+_RULES: Final[dict[str, tuple[_Rule, tuple[str, ...]]]] = {
+    "dp-ight": (dp_ight.default_rule, ("threshold",)),
+    "dp-screen": (dp_screen.default_rule, ()),
+    "dp-gd": (dp_gd.default_rule, ()),
+    "dp-iht": (dp_iht.default_rule, ()),
+    "dp-fw": (lambda scale, _: dp_fw.default_rule(scale), ()),
+    "two-stage": (two_stage.default_rule, ()),
+    "median-objective": (
+        median_objective.default_rule,
+        ("quantile", "smoothing", "ridge", "noise"),
     ),
-    "dp-screen": lambda asked, scale, s: dp_screen.default_rule(scale, s),
-    "dp-gd": lambda asked, scale, s: dp_gd.default_rule(scale, s),
-    "dp-iht": lambda asked, scale, s: dp_iht.default_rule(scale, s),
-    "dp-fw": lambda asked, scale, s: dp_fw.default_rule(scale),
-    "two-stage": lambda asked, scale, s: two_stage.default_rule(scale, s),
-    "median-objective": lambda asked, scale, s: median_objective.default_rule(
-        scale, s, **_chosen(asked, "quantile", "smoothing", "ridge", "noise")
-    ),
-    "median-irls": lambda asked, scale, s: median_irls.default_rule(
-        scale, s, **_chosen(asked, "quantile", "noise")
-    ),
-    "median-cd": lambda asked, scale, s: median_cd.default_rule(
-        scale, s, **_chosen(asked, "quantile", "noise", "batches")
-    ),
+    "median-irls": (median_irls.default_rule, ("quantile", "noise")),
+    "median-cd": (median_cd.default_rule, ("quantile", "noise", "batches")),
 }
-
-
-def _chosen(asked: Asked, *names: str) -> dict[str, Any]:
-    return {name: asked[name] for name in names if name in asked}
+"""Of each algorithm, with the settings that decide others of the rule."""
 
 
 _AS_PRINTED: Final[dict[str, dict[str, Setting]]] = {
@@ -175,7 +166,7 @@ def charge_ahead(request: FitRequest) -> list[Event]:
     # With few columns entries may be long, and the printed noise of dp-iht costs least.
     grid = replace(grid, entry_clip=request.entry_bound(request.declared.n_features or 1))
     smallest = _scale(request, grid, rows=1, features=1, loss="logistic")
-    rule = _RULES[request.algorithm](_asked(request), smallest, request.sparsity)
+    rule = _rule(request, smallest, request.sparsity, _asked(request))
     algorithm: Algorithm = replace(rule, **_asked(request))
     public = _Public(grid, FINEST_BITS, n_rows=1, n_features=1)
     return [one.event() for one in _releases(algorithm, request, public, None)]
@@ -191,13 +182,20 @@ def _algorithm(
     if sparsity is not None:
         sparsity = min(sparsity, scale.n_features)
     wished = _wished(request, loss, target_span)
-    rule = _RULES[request.private_algorithm](wished, scale, sparsity)
+    rule = _rule(request, scale, sparsity, wished)
     if isinstance(rule, DescentSettings) and scale.classifies and "step_size" not in wished:
         # What keeps steps on classes stable is eta tau; another tau calls for another eta.
         clip = request.residual_clip or rule.residual_clip
         wished["step_size"] = rule.step_size * rule.residual_clip / clip
     algorithm: Algorithm = replace(rule, **wished)
     return algorithm
+
+
+def _rule(
+    request: FitRequest, scale: PublicScale, sparsity: int | None, wished: Mapping[str, Setting]
+) -> Any:
+    rule, decisive = _RULES[request.private_algorithm]
+    return rule(scale, sparsity, **{name: wished[name] for name in decisive if name in wished})
 
 
 def _scale(
