@@ -20,13 +20,13 @@ MAIN_PART: Final = 1 - CENTRE_PART
 CENTRE: Final = PlannedRelease(
     "quantile of the target", Quantity.TARGET_RANKS, 1, Fraction(0), chosen=1, pure_part=CENTRE_PART
 )
-_WITHOUT_BUDGET: Final = 8.0  # the epsilon whose settings a run without a budget has
+_WITHOUT_EPSILON: Final = 8.0  # whose settings a run without a budget, or with a rho, has
 
 
 def main_epsilon(scale: PublicScale) -> float:
-    """What the centre leaves of an epsilon, for rules."""
+    """What the centre leaves of an epsilon, for rules; of 8 where none is given."""
     whole = None if scale.budget is None else scale.budget.epsilon
-    return float(MAIN_PART) * (_WITHOUT_BUDGET if whole is None else whole)
+    return float(MAIN_PART) * (_WITHOUT_EPSILON if whole is None else whole)
 
 
 def moved_by_one(scale: PublicScale) -> float:

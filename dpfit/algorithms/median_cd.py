@@ -154,11 +154,9 @@ def default_rule(
         signal = _NOISE_OF_STEP * scale.rows_times_mu / (2.0 * math.sqrt(size))
         steps = count_of_steps(signal**2, 20, 200)
     else:
-        length = (
-            math.sqrt(size) / scale.mu
-            if noise == gaussian and scale.mu
-            else (math.sqrt(2.0) * size / main_epsilon(scale))
-        )
+        length = math.sqrt(2.0) * size / main_epsilon(scale)
+        if noise == gaussian and scale.mu is not None:
+            length = math.sqrt(size) / scale.mu
         wished = _NOISE_OF_BATCH * scale.n_rows / (moved_by_one(scale) * length)
         steps = count_of_steps(wished, 5, 60)
     return MedianCd(sparsity, quantile, steps, step, batches, noise, scale.n_features)

@@ -112,6 +112,7 @@ def default_rule(
     if ridge is None:
         ridge = max(needed / smoothing, lengths.get(noise, 0.0) / _REACH, _LEAST_RIDGE)
     spent = float(log1p_up(Fraction(scale.record_length**2 / (smoothing * ridge))))
+    # A little more: the charge is rounded up, and a given ridge may leave nothing beside it.
     part = spent / epsilon * float(MAIN_PART) * (1.0 + 1e-9)
     return MedianObjective(sparsity, quantile, smoothing, ridge, noise, min(part, float(MAIN_PART)))
 
