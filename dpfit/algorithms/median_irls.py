@@ -97,13 +97,14 @@ def default_rule(
         As the user asked.
     """
     size, mu = scale.n_features + 1, scale.mu
+    lengths = {MinimiserLaw.L2.value: size / main_epsilon(scale)}
+    lengths[MinimiserLaw.L1.value] = math.sqrt(2.0) * lengths[MinimiserLaw.L2.value]
+    if mu is not None:
+        lengths[MinimiserLaw.GAUSSIAN.value] = math.sqrt(size) / mu
     if noise is None:
-        gaussian = mu is not None and math.sqrt(size) / mu < size / main_epsilon(scale)
-        noise = (MinimiserLaw.GAUSSIAN if gaussian else MinimiserLaw.L2).value
-    if noise == MinimiserLaw.GAUSSIAN.value and mu is not None:
-        length = math.sqrt(size) / mu
-    else:
-        length = size / main_epsilon(scale)
+        noise = min(lengths, key=lambda law: lengths[law])
+    # Without a budget there is no Gaussian length, and no noise either.
+    length = lengths.get(noise, min(lengths.values()))
     slope = 1.0 + abs(2.0 * quantile - 1.0)
     ridge = slope * moved_by_one(scale) * length / _NOISE
     return MedianIrls(sparsity, quantile, _SMOOTHING, ridge, noise)

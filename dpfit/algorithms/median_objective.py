@@ -112,9 +112,12 @@ def default_rule(
         smoothing = _SMOOTHING if ridge is None else min(max(_SMOOTHING, needed / ridge), 1.0)
     if ridge is None:
         ridge = max(needed / smoothing, lengths.get(noise, 0.0) / _REACH, _LEAST_RIDGE)
-    spent = float(log1p_up(Fraction(scale.record_length**2 / (smoothing * ridge))))
-    part = spent / epsilon * float(MAIN_PART) * (1.0 + 1e-9)
-    return MedianObjective(sparsity, quantile, smoothing, ridge, noise, min(part, float(MAIN_PART)))
+    part = 0.0
+    if noise == MinimiserLaw.GAUSSIAN.value:
+        spent = float(log1p_up(Fraction(scale.record_length**2 / (smoothing * ridge))))
+        # A little more: the charge is rounded up, and a given ridge may leave nothing beside it.
+        part = min(spent / epsilon * float(MAIN_PART) * (1.0 + 1e-9), float(MAIN_PART))
+    return MedianObjective(sparsity, quantile, smoothing, ridge, noise, part)
 
 
 def _lengths_of_term(scale: PublicScale, epsilon: float) -> dict[str, float]:

@@ -23,24 +23,17 @@ from dpfit.algorithms.base import Algorithm, Setting
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.noisy_descent import DescentSettings
 from dpfit.design.grid import Grid, grid_bits
-from dpfit.fitting.division import Allowance, divide
+from dpfit.fitting.division import Allowance
+from dpfit.fitting.mechanisms import PublicShape, mechanism, mechanisms
 from dpfit.fitting.request import FitRequest, share_of_range
 from dpfit.losses.absolute import Absolute
 from dpfit.losses.base import Loss
 from dpfit.losses.huber import Huber
-from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.charged_releases import Release
 from dpfit.privacy.events import Event, NonPrivateEvent
-from dpfit.privacy.gaussian_release import plan_release
-from dpfit.privacy.laplace_release import plan_laplace
-from dpfit.privacy.logistic_sensitivity import may_refine
-from dpfit.privacy.minimiser_release import VectorRelease, plan_minimiser, plan_vector
-from dpfit.privacy.peeling_release import plan_peeling
 from dpfit.privacy.planned_release import PlannedRelease
-from dpfit.privacy.printed_noise import PRINTED, real_cost
 from dpfit.privacy.public_facts import PublicFacts
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.selection_release import plan_selection
 
 FINEST_BITS: Final = 20  # of a row's integers; finer than any noise that a budget can buy
 
@@ -134,8 +127,8 @@ def plan_fit(
     algorithm = _algorithm(request, facts, grid, loss, target_span)
     # The refined step would undercut a printed noise, which is for gradients 2 G apart.
     refining = None if request.printed else loss
-    public = _Public(grid, residual_bits, facts.integer("rows"), facts.integer("features"))
-    releases = _releases(algorithm, request, public, refining)
+    shape = PublicShape(grid, residual_bits, facts.integer("rows"), facts.integer("features"))
+    releases = mechanisms(algorithm, request, shape, refining)
     events: list[Event] = [NonPrivateEvent(label=release.label) for release in releases]
     if request.private:
         events = [release.event() for release in releases]
@@ -158,9 +151,9 @@ def charge_ahead(request: FitRequest) -> list[Event]:
         if request.traits.selects:
             return []
         whole = PlannedRelease("whole run", Quantity.GRADIENT, 1, Fraction(1))
-        public = _Public(grid, FINEST_BITS, n_rows=1, n_features=1)
+        shape = PublicShape(grid, FINEST_BITS, n_rows=1, n_features=1)
         allowance = Allowance(request.budget.squared_mu)
-        return [_release(whole, public, allowance, request.adjacency).event()]
+        return [mechanism(whole, shape, allowance, request.adjacency).event()]
     if request.iterations is None and request.algorithm != "dp-ight":
         return []
     # With few columns entries may be long, and the printed noise of dp-iht costs least.
@@ -168,8 +161,8 @@ def charge_ahead(request: FitRequest) -> list[Event]:
     smallest = _scale(request, grid, rows=1, features=1, loss="logistic")
     rule = _rule(request, smallest, request.sparsity, _asked(request))
     algorithm: Algorithm = replace(rule, **_asked(request))
-    public = _Public(grid, FINEST_BITS, n_rows=1, n_features=1)
-    return [one.event() for one in _releases(algorithm, request, public, None)]
+    shape = PublicShape(grid, FINEST_BITS, n_rows=1, n_features=1)
+    return [one.event() for one in mechanisms(algorithm, request, shape, None)]
 
 
 def _algorithm(
@@ -236,100 +229,3 @@ def _wished(request: FitRequest, loss: Loss, target_span: float) -> dict[str, Se
     if request.joint_rows:
         wished["joint_rows"] = True
     return wished
-
-
-@dataclass(frozen=True)
-class _Public:
-    """What the sensitivities of releases depend on."""
-
-    grid: Grid
-    unit_bits: int
-    n_rows: int
-    n_features: int
-
-
-def _releases(
-    algorithm: Algorithm, request: FitRequest, public: _Public, refining: Loss | None
-) -> list[Release]:
-    """Each planned release as a mechanism; a loss may refine the steps of its gradients."""
-    planned = algorithm.planned()
-    releases: list[Release] = []
-    for one, allowance in zip(planned, _allowances(planned, request, public), strict=True):
-        if one.quantity is Quantity.MINIMISER:
-            vector = next((it for it in releases if isinstance(it, VectorRelease)), None)
-            releases.append(_minimiser(one, public, allowance, request.adjacency, vector))
-            continue
-        refined = refining is not None and may_refine(one, refining)
-        releases.append(_release(one, public, allowance, request.adjacency, refined=refined))
-    return releases
-
-
-def _allowances(
-    planned: Sequence[PlannedRelease], request: FitRequest, public: _Public
-) -> list[Allowance]:
-    """Its part of the budget for each release, or what its printed noise costs."""
-    if request.budget is None or not request.printed:
-        return divide(planned, request.budget, request.adjacency)
-    multiple = PRINTED[request.algorithm, request.calibration]
-    asked = request.budget.approximate()
-    return [
-        Allowance(real_cost(one, public.grid, multiple(one, *asked), request.adjacency))
-        for one in planned
-    ]
-
-
-def _release(
-    planned: PlannedRelease,
-    public: _Public,
-    allowance: Allowance,
-    adjacency: Adjacency,
-    *,
-    refined: bool = False,
-) -> Release:
-    grid, unit_bits = public.grid, public.unit_bits
-    squared_mu, epsilon = allowance.squared_mu, allowance.epsilon
-    rho = None if squared_mu is None else squared_mu / 2
-    if planned.quantity in (Quantity.OBJECTIVE_TERM, Quantity.MINIMISER_SHIFT):
-        return plan_vector(
-            planned,
-            grid,
-            n_features=public.n_features,
-            squared_mu=squared_mu,
-            epsilon=epsilon,
-            adjacency=adjacency,
-        )
-    if planned.selects and planned.laplace:
-        return plan_peeling(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
-    if planned.selects or planned.laplace:
-        plan = plan_selection if planned.selects else plan_laplace
-        return plan(
-            planned, grid, unit_bits=unit_bits, rho=rho, epsilon=epsilon, adjacency=adjacency
-        )
-    return plan_release(
-        planned,
-        grid,
-        unit_bits=unit_bits,
-        squared_mu=squared_mu,
-        adjacency=adjacency,
-        refined=refined,
-    )
-
-
-def _minimiser(
-    planned: PlannedRelease,
-    public: _Public,
-    allowance: Allowance,
-    adjacency: Adjacency,
-    vector: VectorRelease | None,
-) -> Release:
-    return plan_minimiser(
-        planned,
-        public.grid,
-        n_rows=public.n_rows,
-        n_features=public.n_features,
-        unit_bits=public.unit_bits,
-        vector=vector,
-        squared_mu=allowance.squared_mu,
-        epsilon=allowance.epsilon,
-        adjacency=adjacency,
-    )

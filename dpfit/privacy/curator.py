@@ -140,6 +140,11 @@ class Curator:
         centre : float
             Public; the mapped target is measured from it.
 
+        Returns
+        -------
+        Point
+            Its offset is the centre's.
+
         Raises
         ------
         NotConvergedError

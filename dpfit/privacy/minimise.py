@@ -114,15 +114,16 @@ def minimise(
 
 
 class _Problem:
+    """The objective over the records, as the steps of a solver see it."""
+
     def __init__(self, records: Records, objective: Objective, term: Floats, bits: int) -> None:
         self._records, self._objective, self._term, self._bits = records, objective, term, bits
         grid = records.grid
         self._rows = records.design.as_floats(grid.integer_norm)
         self._constant = grid.intercept_integer / grid.integer_norm
-        squares = self._rows.copy()
-        squares.data **= 2
         n_rows = records.design.n_rows
-        self._squares = np.append(squares.sum(axis=0), n_rows * self._constant**2)
+        squares = self._rows.power(2).sum(axis=0)
+        self._squares = np.append(squares, n_rows * self._constant**2)
         self.gradient_error = gradient_error(objective.loss, grid, n_rows, bits)
 
     def errors(self, point: Floats) -> tuple[Floats, float]:
@@ -131,9 +132,8 @@ class _Problem:
         Margins of 53 bits leave a coefficient 33, so what is cut off makes a second point. The
         length of what that leaves grows with the number of columns.
         """
-        errors = self._records.target.copy()
+        errors, grid = self._records.target.copy(), self._records.grid
         for _ in range(_PARTS):
-            grid = self._records.grid
             integers, bits = quantised(Point(point[:-1], float(point[-1])), grid.squared_norm)
             margins = self._records.design.margins(integers).astype(np.float64)
             errors -= margins * np.ldexp(1.0 / grid.integer_norm, -bits)
