@@ -10,6 +10,7 @@ import numpy as np
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.hard_threshold import hard_threshold, support_of
 from dpfit.algorithms.outcome import Outcome
+from dpfit.privacy.conversion import pure_epsilon
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.point import Point
 from dpfit.privacy.quantity import Quantity
@@ -17,8 +18,6 @@ from dpfit.privacy.quantity import Quantity
 CENTRE_PART: Final = Fraction(1, 10)
 """Of the whole budget: a tenth of an epsilon of 0.5 still finds a median among 2,000 records."""
 MAIN_PART: Final = 1 - CENTRE_PART
-ON_GRID: Final = Fraction(1, 100)
-"""Of the whole, for the noise that makes the last digits of a minimiser private."""
 CENTRE: Final = PlannedRelease(
     "quantile of the target", Quantity.TARGET_RANKS, 1, Fraction(0), chosen=1, pure_part=CENTRE_PART
 )
@@ -26,9 +25,13 @@ _WITHOUT_BUDGET: Final = 8.0  # the epsilon whose settings a run without a budge
 
 
 def main_epsilon(scale: PublicScale) -> float:
-    """What the centre leaves of an epsilon, for rules."""
-    whole = None if scale.budget is None else scale.budget.epsilon
-    return float(MAIN_PART) * (_WITHOUT_BUDGET if whole is None else whole)
+    """The pure epsilon that the centre leaves, for rules; of a rho, the one that it pays for."""
+    budget = scale.budget
+    if budget is None:
+        return float(MAIN_PART) * _WITHOUT_BUDGET
+    if budget.epsilon is None:
+        return pure_epsilon(MAIN_PART * budget.total_rho)
+    return float(MAIN_PART) * budget.epsilon
 
 
 def moved_by_one(scale: PublicScale) -> float:

@@ -42,6 +42,8 @@ from dpfit.privacy.quantity import Quantity
 FULL: Final = "full"
 DISJOINT: Final = "disjoint"
 _STEP: Final = 3.0
+_MOST_STEPS: Final = 200
+_REACH: Final = 0.5
 _NOISE_OF_STEP: Final = 0.5
 _NOISE_OF_BATCH: Final = 0.15
 
@@ -130,7 +132,8 @@ def default_rule(
     """Settings from public quantities.
 
     T is as large as the noise of a step allows, up to 200 steps on all records (0.5 of the largest
-    gradient) and up to 60 batches (0.15).
+    gradient) and up to 60 batches (0.15). Steps shrink where their noise would carry w farther than
+    0.5 of the range.
 
     Parameters
     ----------
@@ -149,16 +152,22 @@ def default_rule(
         noise = l1 if scale.mu is None and scale.budget is not None else gaussian
     if batches is None:
         batches = DISJOINT if noise == l1 else FULL
-    step = _STEP / scale.row_norm**2
-    if batches == FULL or scale.budget is None:
-        signal = _NOISE_OF_STEP * scale.rows_times_mu / (2.0 * math.sqrt(size))
-        steps = count_of_steps(signal**2, 20, 200)
+    if scale.budget is None:
+        steps, length = _MOST_STEPS, 0.0
+    elif batches == FULL:
+        assert scale.mu is not None
+        of_one = moved_by_one(scale) * math.sqrt(size) / (scale.n_rows * scale.mu)
+        steps = count_of_steps((_NOISE_OF_STEP / of_one) ** 2, 20, _MOST_STEPS)
+        length = of_one * math.sqrt(steps)
     else:
-        length = (
-            math.sqrt(size) / scale.mu
-            if noise == gaussian and scale.mu
-            else (math.sqrt(2.0) * size / main_epsilon(scale))
-        )
-        wished = _NOISE_OF_BATCH * scale.n_rows / (moved_by_one(scale) * length)
-        steps = count_of_steps(wished, 5, 60)
+        law = math.sqrt(2.0) * size / main_epsilon(scale)
+        if noise == gaussian and scale.mu is not None:
+            law = math.sqrt(size) / scale.mu
+        of_one = moved_by_one(scale) * law / scale.n_rows
+        steps = count_of_steps(_NOISE_OF_BATCH / of_one, 5, 60)
+        length = of_one * steps
+    # Noise of steps 1 / sqrt(t) adds up to about the root of the sum of 1 / t.
+    carried = length * math.sqrt(1.0 + math.log(steps))
+    step = min(_STEP, _REACH / carried) if carried > 0.0 else _STEP
+    step /= scale.row_norm**2
     return MedianCd(sparsity, quantile, steps, step, batches, noise, scale.n_features)

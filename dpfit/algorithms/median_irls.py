@@ -20,25 +20,14 @@ root of the ridge that all coordinates share.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.median import (
-    CENTRE,
-    MAIN_PART,
-    ON_GRID,
-    main_epsilon,
-    moved_by_one,
-    sparse_outcome,
-)
-from dpfit.algorithms.median_objective import on_grid
-from dpfit.algorithms.outcome import Outcome
+from dpfit.algorithms.median import CENTRE, MAIN_PART, main_epsilon, moved_by_one
+from dpfit.algorithms.median_minimiser import MINIMISER, ON_GRID, MinimiserSettings, on_grid
 from dpfit.losses.smoothed import LogSmoothed
-from dpfit.privacy.curator import Curator
 from dpfit.privacy.events import MinimiserLaw
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.planned_release import PlannedRelease
@@ -49,34 +38,13 @@ _NOISE: Final = 0.07  # l2 norm of the noise on w, of the range
 
 
 @dataclass(frozen=True)
-class MedianIrls:
+class MedianIrls(MinimiserSettings):
     """Adds noise to the minimiser of a strongly convex objective.
 
-    Attributes
-    ----------
-    sparsity : int or None
-        Coefficients to keep at the end.
-    quantile : float
-        A half is the median.
-    smoothing : float
-        e, of the target's range.
-    ridge : float
-        In records: the penalty is ``(ridge / 2) |w|^2`` beside the sum of the losses.
-    noise : str
-        ``gaussian`` or ``l1``, added as exact integers, or ``l2``, a real vector.
+    Gaussian and l1 noise are exact integers on the grid; l2 noise is a real vector before it.
     """
 
-    sparsity: int | None
-    quantile: float
-    smoothing: float
-    ridge: float
-    noise: str
-
     name = "median-irls"
-    steps = 1
-
-    def settings(self) -> Mapping[str, Setting]:
-        return asdict(self)
 
     @property
     def objective(self) -> Objective:
@@ -98,24 +66,15 @@ class MedianIrls:
             return [CENTRE, shift, on_grid(law, objective)]
         laplace = law is MinimiserLaw.L1
         minimiser = PlannedRelease(
-            "minimiser",
+            MINIMISER,
             Quantity.MINIMISER,
             1,
             Fraction(0) if laplace else Fraction(1),
             pure_part=MAIN_PART if laplace else Fraction(0),
             laplace=laplace,
             objective=objective,
-            law=law,
         )
         return [CENTRE, minimiser]
-
-    def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
-        """Centre, minimise, add noise; keep the largest coefficients, if asked."""
-        report_progress(0)
-        centre = curator.target_quantile(CENTRE.label, self.quantile)
-        point = curator.minimiser("minimiser", self.objective, centre)
-        report_progress(1)
-        return sparse_outcome(point, self.sparsity)
 
 
 def default_rule(
@@ -138,13 +97,14 @@ def default_rule(
         As the user asked.
     """
     size, mu = scale.n_features + 1, scale.mu
+    lengths = {MinimiserLaw.L2.value: size / main_epsilon(scale)}
+    lengths[MinimiserLaw.L1.value] = math.sqrt(2.0) * lengths[MinimiserLaw.L2.value]
+    if mu is not None:
+        lengths[MinimiserLaw.GAUSSIAN.value] = math.sqrt(size) / mu
     if noise is None:
-        gaussian = mu is not None and math.sqrt(size) / mu < size / main_epsilon(scale)
-        noise = (MinimiserLaw.GAUSSIAN if gaussian else MinimiserLaw.L2).value
-    if noise == MinimiserLaw.GAUSSIAN.value and mu is not None:
-        length = math.sqrt(size) / mu
-    else:
-        length = size / main_epsilon(scale)
+        noise = min(lengths, key=lambda law: lengths[law])
+    # Without a budget there is no Gaussian length, and no noise either.
+    length = lengths.get(noise, min(lengths.values()))
     slope = 1.0 + abs(2.0 * quantile - 1.0)
     ridge = slope * moved_by_one(scale) * length / _NOISE
     return MedianIrls(sparsity, quantile, _SMOOTHING, ridge, noise)

@@ -18,25 +18,15 @@ determinant's part is pure and the rest a Gaussian curve with a larger delta (:m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from dpfit.algorithms.base import Setting
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.median import (
-    CENTRE,
-    MAIN_PART,
-    ON_GRID,
-    main_epsilon,
-    moved_by_one,
-    sparse_outcome,
-)
-from dpfit.algorithms.outcome import Outcome
+from dpfit.algorithms.median import CENTRE, MAIN_PART, main_epsilon, moved_by_one
+from dpfit.algorithms.median_minimiser import ON_GRID, MinimiserSettings, on_grid
 from dpfit.losses.smoothed import HuberSmoothed
 from dpfit.privacy.conversion import gaussian_mu, log1p_up
-from dpfit.privacy.curator import Curator
 from dpfit.privacy.events import MinimiserLaw
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.planned_release import PlannedRelease
@@ -46,40 +36,22 @@ _SMOOTHING: Final = 0.1
 _REACH: Final = 3.0
 _LEAST_RIDGE: Final = 1e-3  # in records: less is no help, and a harder problem
 _CURVATURE: Final = 0.3  # of epsilon, for the determinant
+_LARGEST_EXPONENT: Final = 700.0
 
 
 @dataclass(frozen=True)
-class MedianObjective:
+class MedianObjective(MinimiserSettings):
     """Perturbs an objective once and releases its minimiser.
 
     Attributes
     ----------
-    sparsity : int or None
-        Coefficients to keep at the end.
-    quantile : float
-        A half is the median.
-    smoothing : float
-        gamma, of the target's range.
-    ridge : float
-        In records: the penalty is ``(ridge / 2) |w|^2`` beside the sum of the losses.
-    noise : str
-        Law of the linear term: ``l2``, ``l1`` or ``gaussian``.
     curvature_part : float
         Of the budget, for the determinant under a Gaussian law.
     """
 
-    sparsity: int | None
-    quantile: float
-    smoothing: float
-    ridge: float
-    noise: str
     curvature_part: float
 
     name = "median-objective"
-    steps = 1
-
-    def settings(self) -> Mapping[str, Setting]:
-        return asdict(self)
 
     @property
     def objective(self) -> Objective:
@@ -89,7 +61,7 @@ class MedianObjective:
         """A tenth of the budget for the centre, a hundredth for the last digits, the rest for b."""
         law, term = MinimiserLaw(self.noise), Quantity.OBJECTIVE_TERM
         if law is MinimiserLaw.GAUSSIAN:
-            pure, gaussian = Fraction(self.curvature_part), 1 - ON_GRID**2
+            pure, gaussian = min(Fraction(self.curvature_part), MAIN_PART), 1 - ON_GRID**2
         else:
             pure, gaussian = MAIN_PART - ON_GRID, Fraction(0)
         b = PlannedRelease(
@@ -102,28 +74,6 @@ class MedianObjective:
             law=law,
         )
         return [CENTRE, b, on_grid(law, self.objective)]
-
-    def run(self, curator: Curator, report_progress: Callable[[int], None]) -> Outcome:
-        """Centre, perturb, minimise; keep the largest coefficients, if asked."""
-        report_progress(0)
-        centre = curator.target_quantile(CENTRE.label, self.quantile)
-        point = curator.minimiser("minimiser", self.objective, centre)
-        report_progress(1)
-        return sparse_outcome(point, self.sparsity)
-
-
-def on_grid(law: MinimiserLaw, objective: Objective) -> PlannedRelease:
-    """The release of a noisy minimiser's integers: pure where its law is."""
-    laplace = law is not MinimiserLaw.GAUSSIAN
-    return PlannedRelease(
-        "minimiser",
-        Quantity.MINIMISER,
-        1,
-        Fraction(0) if laplace else ON_GRID**2,
-        pure_part=ON_GRID if laplace else Fraction(0),
-        laplace=laplace,
-        objective=objective,
-    )
 
 
 def default_rule(
@@ -154,7 +104,7 @@ def default_rule(
         As the user asked.
     """
     epsilon = main_epsilon(scale)
-    needed = scale.record_length**2 / math.expm1(_CURVATURE * epsilon)
+    needed = scale.record_length**2 / math.expm1(min(_CURVATURE * epsilon, _LARGEST_EXPONENT))
     lengths = _lengths_of_term(scale, (1.0 - _CURVATURE) * epsilon)
     if noise is None:
         noise = min(lengths, key=lambda law: lengths[law])
@@ -162,9 +112,12 @@ def default_rule(
         smoothing = _SMOOTHING if ridge is None else min(max(_SMOOTHING, needed / ridge), 1.0)
     if ridge is None:
         ridge = max(needed / smoothing, lengths.get(noise, 0.0) / _REACH, _LEAST_RIDGE)
-    spent = float(log1p_up(Fraction(scale.record_length**2 / (smoothing * ridge))))
-    part = spent / epsilon * float(MAIN_PART) * (1.0 + 1e-9)
-    return MedianObjective(sparsity, quantile, smoothing, ridge, noise, min(part, float(MAIN_PART)))
+    part = 0.0
+    if noise == MinimiserLaw.GAUSSIAN.value:
+        spent = float(log1p_up(Fraction(scale.record_length**2 / (smoothing * ridge))))
+        # A little more: the charge is rounded up, and a given ridge may leave nothing beside it.
+        part = min(spent / epsilon * float(MAIN_PART) * (1.0 + 1e-9), float(MAIN_PART))
+    return MedianObjective(sparsity, quantile, smoothing, ridge, noise, part)
 
 
 def _lengths_of_term(scale: PublicScale, epsilon: float) -> dict[str, float]:

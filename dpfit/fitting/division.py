@@ -91,14 +91,11 @@ def _left(
     beside = conversion.gaussian_mu(rest, math.ldexp(delta, -doublings))
     if doublings:
         return Fraction(beside) ** 2
-    # Or all in mu: what releases of a bounded range cost there.
-    spent = sum(
-        (
-            Fraction(conversion.randomized_response_mu(conversion.round_up(_pure(one, budget))))
-            ** 2
-            for one in planned
-            if one.pure_part
-        ),
-        Fraction(0),
-    )
+    # Or all in mu: log-odds move by a selection's range, and by twice what else is pure.
+    spent = sum((_squared_mu(one, budget) for one in planned if one.pure_part), Fraction(0))
     return max(Fraction(beside) ** 2, budget.squared_mu - spent)
+
+
+def _squared_mu(planned: PlannedRelease, budget: Budget) -> Fraction:
+    log_odds = _pure(planned, budget) * (1 if planned.selects else 2)
+    return Fraction(conversion.randomized_response_mu(conversion.round_up(log_odds))) ** 2

@@ -93,6 +93,7 @@ class LinearFit:
         self._records: PrivateRecords = collector.build(target, self.plan.grid, request.threads)
         self.max_exposure = collector.max_exposure
         self._records.check_selections(self.plan.releases, source)
+        self._records.check_minimisers(self.plan.releases, self.plan.grid, source)
         self._records.check_memory((one.quantity for one in self.plan.releases), loss.n_scores)
 
     @property

@@ -23,24 +23,17 @@ from dpfit.algorithms.base import Algorithm, Setting
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.noisy_descent import DescentSettings
 from dpfit.design.grid import Grid, grid_bits
-from dpfit.fitting.division import Allowance, divide
+from dpfit.fitting.division import Allowance
+from dpfit.fitting.mechanisms import PublicShape, mechanism, mechanisms
 from dpfit.fitting.request import FitRequest, share_of_range
 from dpfit.losses.absolute import Absolute
 from dpfit.losses.base import Loss
 from dpfit.losses.huber import Huber
-from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.charged_releases import Release
 from dpfit.privacy.events import Event, NonPrivateEvent
-from dpfit.privacy.gaussian_release import plan_release
-from dpfit.privacy.laplace_release import plan_laplace
-from dpfit.privacy.logistic_sensitivity import may_refine
-from dpfit.privacy.minimiser_release import plan_minimiser, plan_vector
-from dpfit.privacy.peeling_release import plan_peeling
 from dpfit.privacy.planned_release import PlannedRelease
-from dpfit.privacy.printed_noise import PRINTED, real_cost
 from dpfit.privacy.public_facts import PublicFacts
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.selection_release import plan_selection
 
 FINEST_BITS: Final = 20  # of a row's integers; finer than any noise that a budget can buy
 
@@ -77,31 +70,22 @@ class FitPlan:
         return {release.label: release.noise_multiplier for release in self.releases}
 
 
-Asked: TypeAlias = Mapping[str, Any]
-
-_RULES: Final[dict[str, Callable[[Asked, PublicScale, Any], Any]]] = {
-    "dp-ight": lambda asked, scale, s: dp_ight.default_rule(
-        scale, s, asked.get("threshold", "each")
+_Rule: TypeAlias = Callable[..., Any]
+_RULES: Final[dict[str, tuple[_Rule, tuple[str, ...]]]] = {
+    "dp-ight": (dp_ight.default_rule, ("threshold",)),
+    "dp-screen": (dp_screen.default_rule, ()),
+    "dp-gd": (dp_gd.default_rule, ()),
+    "dp-iht": (dp_iht.default_rule, ()),
+    "dp-fw": (lambda scale, _: dp_fw.default_rule(scale), ()),
+    "two-stage": (two_stage.default_rule, ()),
+    "median-objective": (
+        median_objective.default_rule,
+        ("quantile", "smoothing", "ridge", "noise"),
     ),
-    "dp-screen": lambda asked, scale, s: dp_screen.default_rule(scale, s),
-    "dp-gd": lambda asked, scale, s: dp_gd.default_rule(scale, s),
-    "dp-iht": lambda asked, scale, s: dp_iht.default_rule(scale, s),
-    "dp-fw": lambda asked, scale, s: dp_fw.default_rule(scale),
-    "two-stage": lambda asked, scale, s: two_stage.default_rule(scale, s),
-    "median-objective": lambda asked, scale, s: median_objective.default_rule(
-        scale, s, **_chosen(asked, "quantile", "smoothing", "ridge", "noise")
-    ),
-    "median-irls": lambda asked, scale, s: median_irls.default_rule(
-        scale, s, **_chosen(asked, "quantile", "noise")
-    ),
-    "median-cd": lambda asked, scale, s: median_cd.default_rule(
-        scale, s, **_chosen(asked, "quantile", "noise", "batches")
-    ),
+    "median-irls": (median_irls.default_rule, ("quantile", "noise")),
+    "median-cd": (median_cd.default_rule, ("quantile", "noise", "batches")),
 }
-
-
-def _chosen(asked: Asked, *names: str) -> dict[str, Any]:
-    return {name: asked[name] for name in names if name in asked}
+"""Of each algorithm, with the settings that decide others of the rule."""
 
 
 _AS_PRINTED: Final[dict[str, dict[str, Setting]]] = {
@@ -143,8 +127,8 @@ def plan_fit(
     algorithm = _algorithm(request, facts, grid, loss, target_span)
     # The refined step would undercut a printed noise, which is for gradients 2 G apart.
     refining = None if request.printed else loss
-    public = _Public(grid, residual_bits, facts.integer("rows"), facts.integer("features"))
-    releases = _releases(algorithm, request, public, refining)
+    shape = PublicShape(grid, residual_bits, facts.integer("rows"), facts.integer("features"))
+    releases = mechanisms(algorithm, request, shape, refining)
     events: list[Event] = [NonPrivateEvent(label=release.label) for release in releases]
     if request.private:
         events = [release.event() for release in releases]
@@ -167,18 +151,18 @@ def charge_ahead(request: FitRequest) -> list[Event]:
         if request.traits.selects:
             return []
         whole = PlannedRelease("whole run", Quantity.GRADIENT, 1, Fraction(1))
-        public = _Public(grid, FINEST_BITS, n_rows=1, n_features=1)
+        shape = PublicShape(grid, FINEST_BITS, n_rows=1, n_features=1)
         allowance = Allowance(request.budget.squared_mu)
-        return [_release(whole, public, allowance, request.adjacency).event()]
+        return [mechanism(whole, shape, allowance, request.adjacency).event()]
     if request.iterations is None and request.algorithm != "dp-ight":
         return []
     # With few columns entries may be long, and the printed noise of dp-iht costs least.
     grid = replace(grid, entry_clip=request.entry_bound(request.declared.n_features or 1))
     smallest = _scale(request, grid, rows=1, features=1, loss="logistic")
-    rule = _RULES[request.algorithm](_asked(request), smallest, request.sparsity)
+    rule = _rule(request, smallest, request.sparsity, _asked(request))
     algorithm: Algorithm = replace(rule, **_asked(request))
-    public = _Public(grid, FINEST_BITS, n_rows=1, n_features=1)
-    return [one.event() for one in _releases(algorithm, request, public, None)]
+    shape = PublicShape(grid, FINEST_BITS, n_rows=1, n_features=1)
+    return [one.event() for one in mechanisms(algorithm, request, shape, None)]
 
 
 def _algorithm(
@@ -191,13 +175,20 @@ def _algorithm(
     if sparsity is not None:
         sparsity = min(sparsity, scale.n_features)
     wished = _wished(request, loss, target_span)
-    rule = _RULES[request.private_algorithm](wished, scale, sparsity)
+    rule = _rule(request, scale, sparsity, wished)
     if isinstance(rule, DescentSettings) and scale.classifies and "step_size" not in wished:
         # What keeps steps on classes stable is eta tau; another tau calls for another eta.
         clip = request.residual_clip or rule.residual_clip
         wished["step_size"] = rule.step_size * rule.residual_clip / clip
     algorithm: Algorithm = replace(rule, **wished)
     return algorithm
+
+
+def _rule(
+    request: FitRequest, scale: PublicScale, sparsity: int | None, wished: Mapping[str, Setting]
+) -> Any:
+    rule, decisive = _RULES[request.private_algorithm]
+    return rule(scale, sparsity, **{name: wished[name] for name in decisive if name in wished})
 
 
 def _scale(
@@ -238,93 +229,3 @@ def _wished(request: FitRequest, loss: Loss, target_span: float) -> dict[str, Se
     if request.joint_rows:
         wished["joint_rows"] = True
     return wished
-
-
-@dataclass(frozen=True)
-class _Public:
-    """What the sensitivities of releases depend on."""
-
-    grid: Grid
-    unit_bits: int
-    n_rows: int
-    n_features: int
-
-
-def _releases(
-    algorithm: Algorithm, request: FitRequest, public: _Public, refining: Loss | None
-) -> list[Release]:
-    """Each planned release as a mechanism; a loss may refine the steps of its gradients."""
-    planned = algorithm.planned()
-    return [
-        _release(
-            one,
-            public,
-            allowance,
-            request.adjacency,
-            refined=refining is not None and may_refine(one, refining),
-        )
-        for one, allowance in zip(planned, _allowances(planned, request, public), strict=True)
-    ]
-
-
-def _allowances(
-    planned: Sequence[PlannedRelease], request: FitRequest, public: _Public
-) -> list[Allowance]:
-    """Its part of the budget for each release, or what its printed noise costs."""
-    if request.budget is None or not request.printed:
-        return divide(planned, request.budget, request.adjacency)
-    multiple = PRINTED[request.algorithm, request.calibration]
-    asked = request.budget.approximate()
-    return [
-        Allowance(real_cost(one, public.grid, multiple(one, *asked), request.adjacency))
-        for one in planned
-    ]
-
-
-def _release(
-    planned: PlannedRelease,
-    public: _Public,
-    allowance: Allowance,
-    adjacency: Adjacency,
-    *,
-    refined: bool = False,
-) -> Release:
-    grid, unit_bits = public.grid, public.unit_bits
-    squared_mu, epsilon = allowance.squared_mu, allowance.epsilon
-    rho = None if squared_mu is None else squared_mu / 2
-    match planned.quantity:
-        case Quantity.OBJECTIVE_TERM | Quantity.MINIMISER_SHIFT:
-            return plan_vector(
-                planned,
-                grid,
-                n_features=public.n_features,
-                squared_mu=squared_mu,
-                epsilon=epsilon,
-                adjacency=adjacency,
-            )
-        case Quantity.MINIMISER:
-            return plan_minimiser(
-                planned,
-                grid,
-                n_rows=public.n_rows,
-                n_features=public.n_features,
-                unit_bits=unit_bits,
-                squared_mu=squared_mu,
-                epsilon=epsilon,
-                adjacency=adjacency,
-            )
-    if planned.selects and planned.laplace:
-        return plan_peeling(planned, grid, unit_bits=unit_bits, rho=rho, adjacency=adjacency)
-    if planned.selects or planned.laplace:
-        plan = plan_selection if planned.selects else plan_laplace
-        return plan(
-            planned, grid, unit_bits=unit_bits, rho=rho, epsilon=epsilon, adjacency=adjacency
-        )
-    return plan_release(
-        planned,
-        grid,
-        unit_bits=unit_bits,
-        squared_mu=squared_mu,
-        adjacency=adjacency,
-        refined=refined,
-    )

@@ -13,6 +13,7 @@ from dpfit.files.linear_model import WITH_OFFSET
 from dpfit.losses.names import LOSSES, OF_CLASSES
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
+from dpfit.privacy.events import MinimiserLaw
 from dpfit.privacy.printed_noise import PRINTED
 from dpfit.privacy.records import DeclaredFacts, Label
 
@@ -47,6 +48,10 @@ class Traits:
     pure: bool = False
     losses: tuple[str, ...] | None = None
 
+    def fits(self, loss: str) -> bool:
+        """Whether it is for a loss."""
+        return loss != "absolute" if self.losses is None else loss in self.losses
+
 
 def _median(*settings: str) -> Traits:
     return Traits(settings, sparsity=False, selects=True, pure=True, losses=("absolute",))
@@ -76,13 +81,12 @@ _SETTINGS: Final = tuple(
 )
 SELECTIONS: Final = ("one-shot", "peeling")
 BATCHES: Final = ("full", "disjoint")
-NOISES: Final = ("l2", "l1", "gaussian")
+NOISES: Final = tuple(law.value for law in MinimiserLaw)
 THRESHOLDS: Final = ("each", "decreasing", "final")
 EXACT: Final = "exact"
 CALIBRATIONS: Final = (EXACT, "paper", "paper-corollary")
 _DEFAULT_HUBER: Final = 0.1  # of the target's range
-_SHARES: Final = (1e-9, 1e9)
-
+_SHARES: Final = (1e-9, 1e9)  # of the target's range
 _RIDGES: Final = (1e-6, 1e12)
 
 _TEXT_ENTRY: Final = 0.2
@@ -316,12 +320,11 @@ class FitRequest:
         UsageError
             The algorithm, the printed noise, the offsets or the sparsity mode are for others.
         """
-        losses = self.traits.losses
-        if loss == "absolute" if losses is None else loss not in losses:
-            fit = [name for name, one in ALGORITHMS.items() if loss in (one.losses or ())]
+        if not self.traits.fits(loss):
+            able = [name for name, one in ALGORITHMS.items() if loss in (one.losses or ())]
             raise UsageError(
                 f"--algo {self.algorithm} does not fit --loss {loss}",
-                hint=f"choose {' or '.join(fit)}" if fit else "choose --loss absolute",
+                hint=f"choose {' or '.join(able)}" if able else "choose --loss absolute",
             )
         if self.exposed and loss not in WITH_OFFSET:
             raise UsageError(

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
 from dpfit.losses.base import Floats
 
-_FLOAT_ERROR = 2.0**-48  # 16 roundings of numbers near 1
+_FLOAT_ERROR: Final = 2.0**-48  # 16 roundings of numbers near 1
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ are then charged as one.)
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -73,7 +74,7 @@ class Cost:
     rho: Fraction | None
     noise: Fraction | None
     pure: Fraction | None
-    doublings: int
+    doublings: int = 0
     infinite: bool = False
 
     def __post_init__(self) -> None:
@@ -127,6 +128,8 @@ class Cost:
         bounds = [math.inf]
         if self.noise is not None and self.pure is not None:
             share = math.ldexp(delta, -self.doublings)
+            if share < sys.float_info.min:  # rounded, perhaps up
+                share = 0.0
             gaussian = conversion.gaussian_epsilon(conversion.sqrt_up(self.noise), share)
             if math.isfinite(gaussian):
                 bounds.append(conversion.round_up(Fraction(gaussian) + self.pure))
@@ -146,8 +149,9 @@ class Cost:
         if self.noise is not None and self.pure is not None and Fraction(epsilon) >= self.pure:
             left = conversion.round_down(Fraction(epsilon) - self.pure)
             share = conversion.gaussian_delta(conversion.sqrt_up(self.noise), left)
-            # A sum that passes the floats is no bound at all, which 1 says.
-            bounds.append(share * 2.0 ** min(self.doublings, _MOST_DOUBLINGS))
+            # What passes the floats is no bound at all, which 1 says.
+            often = self.doublings > _MOST_DOUBLINGS
+            bounds.append(1.0 if often else math.ldexp(share, self.doublings))
         if self.gaussian is not None:
             bounds.append(conversion.gaussian_delta(self.mu(), epsilon))
         if self._needs_rho():
@@ -162,8 +166,8 @@ class Cost:
 
 
 _ZERO = Fraction(0)
-NOTHING = Cost(gaussian=_ZERO, rho=_ZERO, noise=_ZERO, pure=_ZERO, doublings=0)
-INFINITE = Cost(gaussian=None, rho=None, noise=None, pure=None, doublings=0, infinite=True)
+NOTHING = Cost(gaussian=_ZERO, rho=_ZERO, noise=_ZERO, pure=_ZERO)
+INFINITE = Cost(gaussian=None, rho=None, noise=None, pure=None, infinite=True)
 
 
 def compose(events: Iterable[Event], adjacency: Adjacency) -> Cost:
@@ -195,7 +199,7 @@ def cost_of_one(event: Event, adjacency: Adjacency) -> Cost:
         return _huber(event, adjacency)
     if isinstance(event, ZcdpEvent):
         rho = event.rho.under(adjacency)
-        return Cost(gaussian=None, rho=rho, noise=_ZERO, pure=None, doublings=0)
+        return Cost(gaussian=None, rho=rho, noise=_ZERO, pure=None)
     if isinstance(event, PureEvent):
         return _pure(event.epsilon.under(adjacency))
     if isinstance(event, BoundedRangeEvent):
@@ -207,7 +211,7 @@ def cost_of_one(event: Event, adjacency: Adjacency) -> Cost:
 
 def gaussian_cost(squared_mu: Fraction) -> Cost:
     """Return the cost of releases with Gaussian noise that have that squared mu together."""
-    return Cost(gaussian=squared_mu, rho=squared_mu / 2, noise=squared_mu, pure=_ZERO, doublings=0)
+    return Cost(gaussian=squared_mu, rho=squared_mu / 2, noise=squared_mu, pure=_ZERO)
 
 
 def _laplace(event: LaplaceEvent, adjacency: Adjacency) -> Cost:
@@ -219,7 +223,6 @@ def _laplace(event: LaplaceEvent, adjacency: Adjacency) -> Cost:
         rho=min(rho, conversion.pure_rho(epsilon)),
         noise=_ZERO,
         pure=epsilon,
-        doublings=0,
     )
 
 
@@ -241,7 +244,7 @@ def _pure(epsilon: Fraction) -> Cost:
     # The log-odds of any set of outputs move by at most 2 epsilon.
     rho = conversion.pure_rho(epsilon)
     mu = _squared_mu(2 * epsilon)
-    return Cost(gaussian=mu, rho=rho, noise=_ZERO, pure=epsilon, doublings=0)
+    return Cost(gaussian=mu, rho=rho, noise=_ZERO, pure=epsilon)
 
 
 def _bounded_range(event: BoundedRangeEvent, adjacency: Adjacency) -> Cost:
@@ -249,7 +252,7 @@ def _bounded_range(event: BoundedRangeEvent, adjacency: Adjacency) -> Cost:
     # bounds it by eta, and the log-odds of any set of outputs move by at most eta.
     eta = event.eta.under(adjacency)
     rho = min(eta**2 / 8, conversion.pure_rho(eta))
-    return Cost(gaussian=_squared_mu(eta), rho=rho, noise=_ZERO, pure=eta, doublings=0)
+    return Cost(gaussian=_squared_mu(eta), rho=rho, noise=_ZERO, pure=eta)
 
 
 def _minimiser(event: MinimiserEvent, adjacency: Adjacency) -> Cost:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -46,6 +47,10 @@ class PerAdjacency(Generic[T]):
     def times(self: PerAdjacency[int], factor: N) -> PerAdjacency[N]:
         """Both numbers, multiplied exactly."""
         return PerAdjacency(self.replace_one * factor, self.add_remove * factor)
+
+    def mapped(self, function: Callable[[T], N]) -> PerAdjacency[N]:
+        """The function of both numbers."""
+        return PerAdjacency(function(self.replace_one), function(self.add_remove))
 
     def under(self, adjacency: Adjacency) -> T:
         """Return the number under ``adjacency``."""

@@ -15,15 +15,15 @@ from dpfit.privacy.laplace_release import LaplaceRelease
 from dpfit.privacy.mechanisms import real_vectors
 from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.mechanisms.peeling import peel
+from dpfit.privacy.mechanisms.real_vectors import RealVector
 from dpfit.privacy.minimiser_release import MinimiserRelease, VectorRelease
+from dpfit.privacy.objective import Objective
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.selection_release import SelectionRelease
 
 Integers: TypeAlias = NDArray[np.int64]
-
 Floats: TypeAlias = NDArray[np.float64]
-
 SumRelease: TypeAlias = GaussianRelease | LaplaceRelease | HuberRelease
 ChoiceRelease: TypeAlias = SelectionRelease | PeelingRelease
 Release: TypeAlias = SumRelease | ChoiceRelease | VectorRelease | MinimiserRelease
@@ -85,27 +85,32 @@ class ChargedReleases:
         assert isinstance(release, SelectionRelease | PeelingRelease)
         return release
 
-    def take_minimiser(self, label: str) -> MinimiserRelease:
+    def take_minimiser(self, label: str, objective: Objective) -> MinimiserRelease:
         """Use up the charged release of a minimiser.
 
         Raises
         ------
         RuntimeError
-            It was not charged: a fault in the algorithm.
+            It was not charged, or for another objective, or without the random vector that it
+            relies on: a fault in the algorithm.
         """
         release = self._spend(label, Quantity.MINIMISER)
         assert isinstance(release, MinimiserRelease)
+        vectors = [one for one in self._releases.values() if isinstance(one, VectorRelease)]
+        if {release.objective, *(one.objective for one in vectors)} != {objective}:
+            raise RuntimeError("the minimiser of another objective than charged was asked")
+        if not (release.alone or vectors):
+            raise RuntimeError("a minimiser was asked whose random vector was not charged")
         return release
 
-    def random_vector(self, quantity: Quantity, size: int) -> Floats:
+    def random_vector(self, quantity: Quantity, size: int) -> RealVector:
         """The charged random vector of that kind; zero if none was charged."""
         for label, release in self._releases.items():
-            if release.quantity is quantity:
+            if isinstance(release, VectorRelease) and release.quantity is quantity:
                 self._spend(label, quantity)
-                assert isinstance(release, VectorRelease)
                 draw = _VECTORS[release.law]
-                return float(release.scale) * draw(self._noise, size, self._next_step)
-        return np.zeros(size)
+                return draw(self._noise, size, self._next_step).times(float(release.scale))
+        return RealVector(np.zeros(size), 0.0)
 
     def batch(self, label: str) -> int:
         """The number of the batch that the next release of a label is about: each has its own."""

@@ -213,7 +213,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     epsilon : float
         In [0, 1e6].
     delta : float
-        In [1e-300, 1).
+        In [1e-302, 1).
     """
     _require_request(epsilon, delta)
     target = math.log(delta) - 2.0 * MARGIN
@@ -415,7 +415,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     epsilon : float
         In [1e-12, 1e6].
     delta : float
-        In [1e-300, 1).
+        In [1e-302, 1).
     """
     _require_request(epsilon, delta)
     if epsilon < 1e-12:
@@ -475,5 +475,5 @@ def _require_delta(delta: float) -> None:
 def _require_request(epsilon: float, delta: float) -> None:
     if not 0.0 <= epsilon <= 1e6:
         raise ValueError(f"epsilon must lie in [0, 1e6], not {epsilon!r}")
-    if not 1e-300 <= delta < 1.0:
-        raise ValueError(f"delta must lie in [1e-300, 1), not {delta!r}")
+    if not 1e-302 <= delta < 1.0:  # a hundredth of the least that may be asked for
+        raise ValueError(f"delta must lie in [1e-302, 1), not {delta!r}")

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.design.grid import Grid, grid_bits
+from dpfit.design.grid import Grid
 from dpfit.design.rows_view import GridView, RowsView
 from dpfit.design.unit_view import UnitView
 from dpfit.errors import NotConvergedError
@@ -27,7 +27,6 @@ from dpfit.privacy.gaussian_release import GaussianRelease
 from dpfit.privacy.logistic_sensitivity import largest_margin, refined_step
 from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.minimise import Records, minimise
-from dpfit.privacy.minimiser_error import NOISE_ERROR
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.point import Point, Scores, quantised
 from dpfit.privacy.quantity import Quantity
@@ -140,26 +139,34 @@ class Curator:
         centre : float
             Public; the mapped target is measured from it.
 
+        Returns
+        -------
+        Point
+            Its offset is the centre's.
+
         Raises
         ------
         NotConvergedError
             The minimiser was not found within the radius that the charge reckons with. That says
             something about the records, as an exit status may.
+        RuntimeError
+            Another objective was asked than was charged: a fault in the algorithm.
         """
-        release = self._charged.take_minimiser(label)
+        release = self._charged.take_minimiser(label, objective)
         size = self._design.n_features + 1
         term = self._charged.random_vector(Quantity.OBJECTIVE_TERM, size)
         records = Records(self._design, self._grid, self._target - centre, self._shares)
-        bits = grid_bits(self._n_rows)[1]
-        minimum = minimise(records, objective, term, bits=bits, within=release.radius / 2)
+        minimum = minimise(
+            records, objective, term.values, bits=release.bits, within=release.radius / 2
+        )
         shift = self._charged.random_vector(Quantity.MINIMISER_SHIFT, size)
-        lengths = np.linalg.norm(term) / objective.ridge + np.linalg.norm(shift)
-        if not minimum.distance + NOISE_ERROR * lengths <= release.radius:
+        distance = minimum.distance + term.error / objective.ridge + shift.error
+        if not distance <= release.radius:
             raise NotConvergedError(
                 "the minimiser was not found to the accuracy that was charged for",
                 hint="a larger --ridge or --smoothing makes the problem easier; the charge stays",
             )
-        integers = np.rint(np.clip((minimum.point + shift) / release.step, -_EXACT, _EXACT))
+        integers = np.rint(np.clip((minimum.point + shift.values) / release.step, -_EXACT, _EXACT))
         noisy = self._charged.noisy(release.noise, integers.astype(np.int64))
         point = noisy.astype(np.float64) * (release.step / self._grid.row_norm)
         return Point(point[:-1], point[-1], centre - 0.5)

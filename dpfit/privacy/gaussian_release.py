@@ -93,8 +93,6 @@ class GaussianRelease:
         Columns of a partial gradient.
     refined : bool
         Whether a step may use a larger unit where its public point allows it.
-    charges : int or None
-        How often one record is charged, where that is not at every release.
     """
 
     label: str
@@ -105,7 +103,6 @@ class GaussianRelease:
     count: int
     chosen: int = 0
     refined: bool = False
-    charges: int | None = None
 
     @property
     def noise_multiplier(self) -> float:
@@ -121,7 +118,7 @@ class GaussianRelease:
             label=self.label,
             squared_sensitivity=self.squared_factor.times(self.unit**2),
             scale=1 << self.scale_bits,
-            count=self.charges or self.count,
+            count=self.quantity.charges(self.count),
         )
 
 
@@ -162,11 +159,10 @@ def plan_release(
     factor = squared_factor(planned.quantity, grid, planned.chosen)
     if refined and adjacency is Adjacency.REPLACE_ONE:
         factor = with_room(factor)
-    if squared_mu is None:
-        unit, scale_bits = 1 << unit_bits, 0
-    else:
+    share_of_one = None
+    if squared_mu is not None:
         share_of_one = squared_mu / (planned.charges * factor.under(adjacency))
-        unit, scale_bits = finest_unit(share_of_one, unit_bits, _SCALE_BITS)
+    unit, scale_bits = finest_unit(share_of_one, unit_bits, _SCALE_BITS)
     return GaussianRelease(
         planned.label,
         planned.quantity,
@@ -176,18 +172,21 @@ def plan_release(
         planned.count,
         planned.chosen,
         refined,
-        planned.charges,
     )
 
 
-def finest_unit(share: Fraction, unit_bits: int, scales: range) -> tuple[int, int]:
+def finest_unit(share: Fraction | None, unit_bits: int, scales: range) -> tuple[int, int]:
     """``(isqrt(share 4^s), s)`` for the largest s whose unit has at most ``unit_bits`` bits.
+
+    Without a share, which is a run without noise, the largest unit of them all.
 
     Raises
     ------
     PrivacyError
         The budget leaves no number grid.
     """
+    if share is None:
+        return 1 << unit_bits, 0
     for scale_bits in reversed(scales):
         unit = math.isqrt(int(share * 4**scale_bits))
         if 0 < unit <= 1 << unit_bits:

@@ -49,11 +49,9 @@ class LaplaceRelease:
     count : int
         Number of releases.
     chosen : int
-        Columns of the partial gradient.
+        Columns of the gradient, beside the intercept's.
     quantity : Quantity
         The only question that this release answers.
-    charges : int or None
-        How often one record is charged, where that is not at every release.
     """
 
     label: str
@@ -64,7 +62,6 @@ class LaplaceRelease:
     count: int
     chosen: int = 0
     quantity: Quantity = Quantity.PARTIAL_GRADIENT
-    charges: int | None = None
 
     @property
     def noise_multiplier(self) -> float:
@@ -79,7 +76,7 @@ class LaplaceRelease:
             l1_sensitivity=self.l1_factor.times(self.unit),
             squared_sensitivity=self.squared_factor.times(self.unit**2),
             scale=1 << self.scale_bits,
-            count=self.charges or self.count,
+            count=self.quantity.charges(self.count),
         )
 
 
@@ -100,7 +97,7 @@ def plan_laplace(
     Parameters
     ----------
     planned : PlannedRelease
-        A partial gradient: on how many columns, and how often.
+        A gradient: on how many columns, and how often.
     grid : Grid
         The record map's integer bounds.
     unit_bits : int
@@ -108,7 +105,7 @@ def plan_laplace(
     rho, epsilon : Fraction or None
         What to spend, in one of them; both None plan a run without noise.
     adjacency : Adjacency
-        The neighbouring relation under which ``rho`` is meant.
+        The neighbouring relation under which the budget is meant.
 
     Raises
     ------
@@ -116,16 +113,14 @@ def plan_laplace(
         The budget leaves no number grid.
     """
     l1, squared_l2 = l1_factor(grid, planned.chosen), _squared_l2(grid, planned.chosen)
+    share = None
     if epsilon is not None:
         share = (epsilon / planned.charges / l1.under(adjacency)) ** 2
     elif rho is not None:
         rho_of_one = rho / planned.charges
         by_pure = (Fraction(pure_epsilon(rho_of_one)) / l1.under(adjacency)) ** 2
         share = max(2 * rho_of_one / squared_l2.under(adjacency), by_pure)
-    if epsilon is None and rho is None:
-        unit, scale_bits = 1 << unit_bits, 0
-    else:
-        unit, scale_bits = finest_unit(share, unit_bits, _SCALE_BITS)
+    unit, scale_bits = finest_unit(share, unit_bits, _SCALE_BITS)
     return LaplaceRelease(
         planned.label,
         l1,
@@ -135,7 +130,6 @@ def plan_laplace(
         planned.count,
         planned.chosen,
         planned.quantity,
-        planned.charges,
     )
 
 

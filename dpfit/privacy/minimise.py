@@ -26,7 +26,7 @@ _SOLVED: Final = 1e-4  # of a step's residual; the next step mends the rest
 _MOST_PRODUCTS: Final = 1000
 _BISECTIONS: Final = 60
 _PARTS: Final = 2
-_CUT: Final = 2.0**-50  # of a point's coefficients, beyond its two parts
+_FLOATS: Final = 2.0**-50  # relative, of the float sums of ridge, linear term and gradient
 
 
 @dataclass(frozen=True)
@@ -98,46 +98,49 @@ def minimise(
     """
     problem = _Problem(records, objective, term, bits)
     point = np.zeros(len(term))
-    for step in range(_MOST_STEPS):
-        errors = problem.errors(point)
+    step = 0
+    while True:
+        errors, cut = problem.errors(point)
         gradient = problem.gradient(point, errors)
         distance = (float(np.linalg.norm(gradient)) + problem.gradient_error) / objective.ridge
-        distance += _CUT * float(np.linalg.norm(point))
-        if distance <= within:
-            break
+        # Scores are those of a point as far away as was cut off; the ridge's part is not.
+        distance += 2.0 * cut + _FLOATS * float(np.linalg.norm(point))
+        if distance <= within or step == _MOST_STEPS:
+            return Minimum(point, distance)
         bend = objective.loss.weight if step < _REWEIGHTINGS else objective.loss.curvature
         direction = problem.solve(bend(errors), -gradient)
         point = point + problem.length(point, errors, direction) * direction
-    return Minimum(point, distance)
+        step += 1
 
 
 class _Problem:
+    """The objective over the records, as the steps of a solver see it."""
+
     def __init__(self, records: Records, objective: Objective, term: Floats, bits: int) -> None:
         self._records, self._objective, self._term, self._bits = records, objective, term, bits
         grid = records.grid
         self._rows = records.design.as_floats(grid.integer_norm)
         self._constant = grid.intercept_integer / grid.integer_norm
-        squares = self._rows.copy()
-        squares.data **= 2
         n_rows = records.design.n_rows
-        self._squares = np.append(squares.sum(axis=0), n_rows * self._constant**2)
+        squares = self._rows.power(2).sum(axis=0)
+        self._squares = np.append(squares, n_rows * self._constant**2)
         self.gradient_error = gradient_error(objective.loss, grid, n_rows, bits)
 
-    def errors(self, point: Floats) -> Floats:
-        """Each record's error at a point, from exact products with its two parts.
+    def errors(self, point: Floats) -> tuple[Floats, float]:
+        """Each record's error at a point, from exact products with its two parts, and what is cut.
 
-        Margins of 53 bits leave a coefficient 33, so what is cut off makes a second point.
+        Margins of 53 bits leave a coefficient 33, so what is cut off makes a second point. The
+        length of what that leaves grows with the number of columns.
         """
-        errors = self._records.target.copy()
+        errors, grid = self._records.target.copy(), self._records.grid
         for _ in range(_PARTS):
-            grid = self._records.grid
             integers, bits = quantised(Point(point[:-1], float(point[-1])), grid.squared_norm)
             margins = self._records.design.margins(integers).astype(np.float64)
             errors -= margins * np.ldexp(1.0 / grid.integer_norm, -bits)
             point = point.copy()
             point[integers.support] -= np.ldexp(integers.values.astype(np.float64), -bits)
             point[-1] -= np.ldexp(float(integers.intercept), -bits)
-        return errors
+        return errors, float(np.linalg.norm(point))
 
     def gradient(self, point: Floats, errors: Floats) -> Floats:
         """The gradient from exact sums: a score is an integer of ``2 bits`` bits, in two parts."""

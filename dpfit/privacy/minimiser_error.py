@@ -7,14 +7,14 @@ from typing import Final
 
 from dpfit.design.grid import Grid
 from dpfit.losses.smoothed import Smoothed
-from dpfit.privacy.conversion import round_up, sqrt_up
+from dpfit.privacy.conversion import sqrt_up
 from dpfit.privacy.objective import Objective
 
 _FINEST: Final = 2.0**-26  # of the target's range over K: far below any use of a coefficient
-_ROOM: Final = 4.0  # for the gradient that the solver leaves and for the floats of the noise
+_ROOM: Final = 4.0  # half for the gradient that the solver leaves, half for the floats of the noise
 _SUMS: Final = 2.0**-48  # relative, of a few floats that are added to the exact sums
-NOISE_ERROR: Final = 2.0**-46
-"""Relative error of the real vectors that stand for the noise (:mod:`.mechanisms.real_vectors`)."""
+_NOISE: Final = 2.0**-31
+_LONGEST: Final = (2, 50)  # of size + 1 exponential variables of scale 1
 
 
 def record_length(grid: Grid) -> Fraction:
@@ -43,7 +43,32 @@ def gradient_error(loss: Smoothed, grid: Grid, n_rows: int, bits: int) -> float:
     return n_rows * float(record_length(grid)) * (unit + loss.score_error)
 
 
-def distance_to_reach(objective: Objective, grid: Grid, n_rows: int, bits: int) -> Fraction:
-    """E: how far from the real minimiser a computed one may be."""
-    reachable = _ROOM * gradient_error(objective.loss, grid, n_rows, bits) / objective.ridge
-    return Fraction(max(_FINEST, round_up(Fraction(reachable))))
+def distance_to_reach(
+    objective: Objective, grid: Grid, n_rows: int, bits: int, noise: Fraction, size: int
+) -> Fraction:
+    """E: how far from the real minimiser a computed one may be.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised.
+    grid : Grid
+        The record map.
+    n_rows, bits : int
+        As :func:`gradient_error` takes them.
+    noise : Fraction
+        Scale of the random vector in or on the minimiser, as it moves that; zero for none.
+    size : int
+        Coordinates. Of a vector that is longer than ``2 size + 50`` scales, or whose direction
+        was drawn shorter than 2^-17 of a usual one, the floats may be further off: one in 10^9.
+    """
+    reachable = Fraction(_ROOM * gradient_error(objective.loss, grid, n_rows, bits))
+    of_noise = Fraction(_NOISE) * noise * (_LONGEST[0] * size + _LONGEST[1])
+    return max(Fraction(_FINEST), reachable / Fraction(objective.ridge), of_noise)
+
+
+def reaches(objective: Objective, grid: Grid, n_rows: int, bits: int, radius: float) -> bool:
+    """Whether gradients over that many records are exact sums, and near enough for a radius."""
+    exact = n_rows * grid.integer_norm << bits < 1 << 62
+    error = gradient_error(objective.loss, grid, n_rows, bits) / objective.ridge
+    return exact and _ROOM * error <= radius * (1.0 + _SUMS)

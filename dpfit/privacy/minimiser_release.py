@@ -56,6 +56,8 @@ class VectorRelease:
         Of the law.
     jacobian : PerAdjacency of Fraction
         Ratio of determinants less one.
+    objective : Objective
+        Whose minimiser all of this is about.
     """
 
     label: str
@@ -64,6 +66,7 @@ class VectorRelease:
     sensitivity: PerAdjacency[Fraction]
     scale: Fraction
     jacobian: PerAdjacency[Fraction]
+    objective: Objective
 
     count = 1
 
@@ -71,6 +74,12 @@ class VectorRelease:
     def noise_multiplier(self) -> float:
         """The law's scale over the most that one record can add."""
         return float(self.scale / self.sensitivity.add_remove)
+
+    @property
+    def moves(self) -> Fraction:
+        """The scale by which the vector moves the minimiser."""
+        in_objective = self.quantity is Quantity.OBJECTIVE_TERM
+        return self.scale / Fraction(self.objective.ridge) if in_objective else self.scale
 
     def event(self) -> MinimiserEvent:
         """The charge."""
@@ -95,11 +104,21 @@ class MinimiserRelease:
         h, the grid's step.
     radius : float
         E: how near the ideal point the computed one must be.
+    objective : Objective
+        Whose minimiser is released.
+    alone : bool
+        Whether the noise on the grid protects it; otherwise a random vector must, which is charged
+        beside this release.
+    bits : int
+        Half the bits of a score, see :func:`.minimise.minimise`.
     """
 
     noise: GridRelease
     step: float
     radius: float
+    objective: Objective
+    alone: bool
+    bits: int
 
     quantity = Quantity.MINIMISER
     count = 1
@@ -155,17 +174,12 @@ def plan_vector(
     objective, law = planned.objective, planned.law
     assert objective is not None
     assert law is not None
-    length = record_length(grid)
-    norm = (
-        length
-        if law is not MinimiserLaw.L1
-        else length * Fraction(sqrt_up(Fraction(n_features + 1)))
-    )
-    zeroed, jacobian = objective.loss.largest_score * norm, Fraction(0)
     if planned.quantity is Quantity.OBJECTIVE_TERM:
-        jacobian = determinant_ratio(objective, grid)
+        zeroed, jacobian = _largest_gradient(objective, grid), determinant_ratio(objective, grid)
     else:
-        zeroed /= Fraction(objective.ridge)
+        zeroed, jacobian = _largest_move(objective, grid), Fraction(0)
+    if law is MinimiserLaw.L1:
+        zeroed *= Fraction(sqrt_up(Fraction(n_features + 1)))
     sensitivity = PerAdjacency(replace_one=2 * zeroed, add_remove=zeroed)
     scale = Fraction(1)
     if epsilon is not None:
@@ -186,7 +200,18 @@ def plan_vector(
         sensitivity,
         scale,
         PerAdjacency(replace_one=jacobian, add_remove=jacobian),
+        objective,
     )
+
+
+def _largest_gradient(objective: Objective, grid: Grid) -> Fraction:
+    """``S |z|``, in the l2 norm: what one record adds to the gradient."""
+    return objective.loss.largest_score * record_length(grid)
+
+
+def _largest_move(objective: Objective, grid: Grid) -> Fraction:
+    """``S |z| / ridge``, in the l2 norm: how far one record moves the minimiser."""
+    return _largest_gradient(objective, grid) / Fraction(objective.ridge)
 
 
 def determinant_ratio(objective: Objective, grid: Grid) -> Fraction:
@@ -213,6 +238,7 @@ def plan_minimiser(
     n_rows: int,
     n_features: int,
     unit_bits: int,
+    vector: VectorRelease | None,
     squared_mu: Fraction | None,
     epsilon: Fraction | None,
     adjacency: Adjacency,
@@ -225,29 +251,31 @@ def plan_minimiser(
     Parameters
     ----------
     planned : PlannedRelease
-        With a law if the minimiser had no random vector.
+        With an objective.
     grid : Grid
         The record map.
     n_rows, n_features : int
         n and d.
     unit_bits : int
         Half the bits of a score, see :func:`.minimise.minimise`.
+    vector : VectorRelease or None
+        The random vector in or on the minimiser; without one the noise on the grid protects it.
     squared_mu, epsilon : Fraction or None
         One of them for Gaussian or Laplace noise; both None without noise.
     adjacency : Adjacency
         The relation under which the budget is meant.
     """
-    objective, size = planned.objective, n_features + 1
+    objective, size, alone = planned.objective, n_features + 1, vector is None
     assert objective is not None
-    radius = distance_to_reach(objective, grid, n_rows, unit_bits)
-    zeroed = Fraction(0)
-    if planned.law is not None:
-        zeroed = objective.loss.largest_score * record_length(grid) / Fraction(objective.ridge)
+    noise = vector.moves if vector is not None else Fraction(0)
+    radius = distance_to_reach(objective, grid, n_rows, unit_bits, noise, size)
+    radius = Fraction(round_up(radius))
+    zeroed = _largest_move(objective, grid) if alone else Fraction(0)
     moved = PerAdjacency(replace_one=2 * zeroed + 2 * radius, add_remove=zeroed + 2 * radius)
     root = Fraction(sqrt_up(Fraction(size)))
     rounding = _ROUNDING * root
     if squared_mu is None and epsilon is None:
-        scale_bits, step = 0, Fraction(radius)
+        scale_bits, step = 0, radius
     elif planned.laplace:
         assert epsilon is not None
         scale_bits, most = _integers(epsilon, _COARSEST * size)
@@ -258,34 +286,16 @@ def plan_minimiser(
         scale_bits, most = _integers(share, _COARSEST * math.isqrt(size))
         step = moved.under(adjacency) / (most - rounding)
     step = Fraction(round_up(step))
-    reach = PerAdjacency(
-        replace_one=moved.replace_one / step + rounding,
-        add_remove=moved.add_remove / step + rounding,
-    )
-    squared = PerAdjacency(
-        replace_one=math.floor(reach.replace_one**2), add_remove=math.floor(reach.add_remove**2)
-    )
-    return MinimiserRelease(
-        _on_grid(planned, reach, squared, root, scale_bits), float(step), round_up(radius)
-    )
-
-
-def _on_grid(
-    planned: PlannedRelease,
-    reach: PerAdjacency[Fraction],
-    squared: PerAdjacency[int],
-    root: Fraction,
-    scale_bits: int,
-) -> GridRelease:
-    """Distances between integer vectors are integers, squared or in the l1 norm: rounded down."""
-    quantity = Quantity.MINIMISER
-    if not planned.laplace:
-        return GaussianRelease(planned.label, quantity, squared, 1, scale_bits, 1)
-    l1 = PerAdjacency(
-        replace_one=math.floor(root * reach.replace_one),
-        add_remove=math.floor(root * reach.add_remove),
-    )
-    return LaplaceRelease(planned.label, l1, squared, 1, scale_bits, 1, 0, quantity)
+    reach = moved.mapped(lambda distance: distance / step + rounding)
+    # Distances between integer vectors are integers, squared or in the l1 norm: rounded down.
+    squared = reach.mapped(lambda distance: math.floor(distance**2))
+    law: GridRelease
+    if planned.laplace:
+        l1 = reach.mapped(lambda distance: math.floor(root * distance))
+        law = LaplaceRelease(planned.label, l1, squared, 1, scale_bits, 1, 0, Quantity.MINIMISER)
+    else:
+        law = GaussianRelease(planned.label, Quantity.MINIMISER, squared, 1, scale_bits, 1)
+    return MinimiserRelease(law, float(step), float(radius), objective, alone, unit_bits)
 
 
 def _integers(share: Fraction, least: int) -> tuple[int, int]:

@@ -100,12 +100,11 @@ def plan_peeling(
         The budget leaves no number grid.
     """
     sensitivity = score_sensitivity(planned.quantity, grid)
-    if rho is None:
-        unit, scale_bits = 1 << unit_bits, 0
-    else:
+    share = None
+    if rho is not None:
         epsilon = Fraction(pure_epsilon(rho / (planned.chosen * planned.count)))
         share = (epsilon / (2 * sensitivity.under(adjacency))) ** 2
-        unit, scale_bits = finest_unit(share, unit_bits, _SCALE_BITS)
+    unit, scale_bits = finest_unit(share, unit_bits, _SCALE_BITS)
     return PeelingRelease(
         planned.label, sensitivity, unit, scale_bits, planned.chosen, planned.count
     )

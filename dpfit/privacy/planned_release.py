@@ -27,7 +27,7 @@ class PlannedRelease:
     chosen : int
         Columns of a selection or a partial gradient.
     laplace : bool
-        Whether the noise is Laplace's: a selection by peeling, or a partial gradient.
+        Whether the noise is Laplace's: a selection by peeling, a gradient or a minimiser.
     residual_clip : float, optional
         tau of a gradient, where its charge may depend on it.
     pure_part : Fraction
@@ -36,7 +36,8 @@ class PlannedRelease:
     objective : Objective, optional
         Whose minimiser is released.
     law : MinimiserLaw, optional
-        Of the random vector in or on a minimiser.
+        Of the random vector in or on a minimiser. On the release of the minimiser itself: it has
+        no random vector, and its own noise follows this law.
     """
 
     label: str
@@ -57,5 +58,5 @@ class PlannedRelease:
 
     @property
     def charges(self) -> int:
-        """How often one record is charged: once if each release has records of its own."""
-        return 1 if self.quantity is Quantity.BATCH_GRADIENT else self.count
+        """How often one record is charged."""
+        return self.quantity.charges(self.count)

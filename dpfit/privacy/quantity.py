@@ -28,3 +28,7 @@ class Quantity(StrEnum):
     ITEM_SUMS = "weighted sums of residuals by item"
     FACTOR_SUMS = "weighted sums of residuals by item, times the users' factors"
     FACTOR_MOMENTS = "second moments of the users' factors"
+
+    def charges(self, count: int) -> int:
+        """How often that many releases charge one record: once if each has records of its own."""
+        return 1 if self is Quantity.BATCH_GRADIENT else count

@@ -20,6 +20,8 @@ from dpfit.design.grid import Grid
 from dpfit.design.local import DesignBuilder, LocalDesign
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.minimiser_error import reaches
+from dpfit.privacy.minimiser_release import MinimiserRelease
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.quantity import Quantity
@@ -32,7 +34,12 @@ Target: TypeAlias = NDArray[np.float64] | NDArray[np.object_]
 _TWO: Final = 2
 _LARGEST_EXPONENT: Final = 700.0  # e to it, and to its negative, is finite and not zero
 _ARRAYS: Final = 4  # at once in a step, at the least: model, sums, noise and gradient
-_OVER_ALL_COLUMNS: Final = (Quantity.GRADIENT, Quantity.SELECTION)
+_OVER_ALL_COLUMNS: Final = (
+    Quantity.GRADIENT,
+    Quantity.BATCH_GRADIENT,
+    Quantity.MINIMISER,
+    Quantity.SELECTION,
+)
 _MOST_CLASSES: Final = 1000  # more assumed labels are most likely a column of values
 
 
@@ -117,11 +124,16 @@ class PrivateRecords:
                 continue
             largest = self.design.n_rows * release.sensitivity.add_remove * release.unit
             if largest >= 2**62:
-                raise DataError(
-                    "holds far more records than declared",
-                    path=source,
-                    hint="this algorithm needs --n-rows to be about right",
-                )
+                raise _too_many(source)
+
+    def check_minimisers(self, releases: Iterable[object], grid: Grid, source: str) -> None:
+        """Refuse, before the charge, so many records that none is found as near as was charged."""
+        for release in releases:
+            if not isinstance(release, MinimiserRelease):
+                continue
+            objective, n_rows = release.objective, self.design.n_rows
+            if not reaches(objective, grid, n_rows, release.bits, release.radius):
+                raise _too_many(source)
 
     def check_memory(self, quantities: Iterable[Quantity], n_scores: int) -> None:
         """Run out of memory now rather than after the charge, where a step's arrays tell.
@@ -131,6 +143,14 @@ class PrivateRecords:
         np.empty((_ARRAYS, self.design.n_rows, n_scores))
         if any(quantity in _OVER_ALL_COLUMNS for quantity in quantities):
             np.empty((_ARRAYS, self.design.n_features + 1, n_scores))
+
+
+def _too_many(source: str) -> DataError:
+    return DataError(
+        "holds far more records than declared",
+        path=source,
+        hint="this algorithm needs --n-rows to be about right",
+    )
 
 
 class RecordCollector:

@@ -106,7 +106,7 @@ def plan_selection(
     rho, epsilon : Fraction or None
         What to spend, in one of them; both None plan a run without noise.
     adjacency : Adjacency
-        The neighbouring relation under which ``rho`` is meant.
+        The neighbouring relation under which the budget is meant.
 
     Raises
     ------
@@ -116,14 +116,12 @@ def plan_selection(
     sensitivity = score_sensitivity(planned.quantity, grid)
     rounds = planned.chosen * planned.count
     moved = sensitivity.under(adjacency)
+    share = None
     if epsilon is not None:
         share = (epsilon / (2 * rounds * moved)) ** 2
     elif rho is not None:
         share = 2 * rho / (rounds * moved**2)
-    if epsilon is None and rho is None:
-        unit, scale_bits = 1 << unit_bits, 0
-    else:
-        unit, scale_bits = finest_unit(share, unit_bits, _SCALE_BITS)
+    unit, scale_bits = finest_unit(share, unit_bits, _SCALE_BITS)
     return SelectionRelease(
         planned.label,
         planned.quantity,

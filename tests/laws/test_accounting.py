@@ -23,6 +23,8 @@ from dpfit.privacy.events import (
     Event,
     GaussianEvent,
     LaplaceEvent,
+    MinimiserEvent,
+    MinimiserLaw,
     NonPrivateEvent,
     PureEvent,
     ZcdpEvent,
@@ -71,7 +73,15 @@ ZCDP = st.builds(ZcdpEvent, rho=pairs(SMALL), **COMMON)
 PURE = st.builds(PureEvent, epsilon=pairs(SMALL), **COMMON)
 BOUNDED = st.builds(BoundedRangeEvent, eta=pairs(SMALL), **COMMON)
 NON_PRIVATE = st.builds(NonPrivateEvent, **COMMON)
-ANY = st.one_of(GAUSSIAN, laplace(), ZCDP, PURE, BOUNDED, NON_PRIVATE)
+MINIMISER = st.builds(
+    MinimiserEvent,
+    law=st.sampled_from(MinimiserLaw),
+    sensitivity=pairs(SMALL),
+    scale=SMALL,
+    jacobian=pairs(st.just(Fraction(0)) | SMALL),
+    **COMMON,
+)
+ANY = st.one_of(GAUSSIAN, laplace(), ZCDP, PURE, BOUNDED, MINIMISER, NON_PRIVATE)
 ADJACENCY = st.sampled_from(Adjacency)
 
 
@@ -82,6 +92,16 @@ def times(event: Event, count: int) -> Event:
 def fractions(numerator: int, denominator: int = 1) -> PerAdjacency[Fraction]:
     half = Fraction(numerator, 2 * denominator)
     return PerAdjacency(replace_one=2 * half, add_remove=half)
+
+
+def minimiser(law: MinimiserLaw, scale: int | Fraction, jacobian: int = 1) -> MinimiserEvent:
+    return MinimiserEvent(
+        label="m",
+        law=law,
+        sensitivity=fractions(3),
+        scale=Fraction(scale),
+        jacobian=fractions(jacobian, 10**9),
+    )
 
 
 def ints(value: int) -> PerAdjacency[int]:
@@ -97,6 +117,9 @@ NOISY: dict[str, Callable[[int], Event]] = {
     "zcdp": lambda s: ZcdpEvent(label="z", rho=fractions(1, s)),
     "pure": lambda s: PureEvent(label="p", epsilon=fractions(3, s)),
     "bounded-range": lambda s: BoundedRangeEvent(label="b", eta=fractions(3, s)),
+    "minimiser l2": lambda s: minimiser(MinimiserLaw.L2, s),
+    "minimiser l1": lambda s: minimiser(MinimiserLaw.L1, s),
+    "minimiser gaussian": lambda s: minimiser(MinimiserLaw.GAUSSIAN, s),
 }
 
 
@@ -275,7 +298,7 @@ def test_gaussian_with_a_little_selection_stays_on_the_gaussian_curve() -> None:
 
 @pytest.mark.parametrize("field", ["gaussian", "rho", "noise", "pure"])
 def test_a_cost_is_never_negative_nor_partly_infinite(field: str) -> None:
-    unknown = {"gaussian": None, "rho": None, "noise": None, "pure": None}
+    unknown = {"gaussian": None, "rho": None, "noise": None, "pure": None, "doublings": 0}
     with pytest.raises(ValueError, match="not a cost"):
         Cost(**unknown | {field: Fraction(-1)})
     with pytest.raises(ValueError, match="not a cost"):
@@ -320,6 +343,155 @@ def test_nonsensical_delta_is_refused(bad: float) -> None:
 def test_nonsensical_epsilon_is_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="epsilon"):
         NOTHING.delta(bad)
+
+
+# --- minimisers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", [MinimiserLaw.L1, MinimiserLaw.L2])
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_a_pure_law_adds_its_shift_and_the_determinants(
+    law: MinimiserLaw, adjacency: Adjacency
+) -> None:
+    """Sensitivity over scale and ``ln(1 + q)``, as pure epsilon and as nothing better."""
+    event = MinimiserEvent(
+        label="m", law=law, sensitivity=fractions(3), scale=Fraction(7), jacobian=fractions(1)
+    )
+    replaces = adjacency is REPLACE
+    shift, q = (Fraction(3, 7), 1.0) if replaces else (Fraction(3, 14), 0.5)
+    cost = compose([event], adjacency)
+    assert cost.pure is not None
+    assert shift + Fraction(math.log1p(q)) <= cost.pure
+    assert float(cost.pure) == pytest.approx(float(shift) + math.log1p(q), rel=1e-9)
+    as_pure = PureEvent(label="p", epsilon=PerAdjacency(cost.pure, cost.pure))
+    assert cost == compose([as_pure], adjacency)
+
+
+def folded_delta(v: float, epsilon: float, adjacency: Adjacency, *, correlation: float) -> float:
+    """Delta of the loss ``v/2 + |Z|``, or with ``|Z| + |Z'|`` of half the length each.
+
+    By sums over cells of the normal density; the rest of ``Z'`` given Z is summed over too.
+    """
+    line = [(k + 0.5) / 40 - 8 for k in range(640)]
+    mass = [math.exp(-z * z / 2) / math.sqrt(2 * math.pi) / 40 for z in line]
+    root = math.sqrt(v)
+
+    def lost(ratio: float) -> float:
+        return max(0.0, -math.expm1(epsilon - v / 2 - ratio))
+
+    if adjacency is ADD:
+        return sum(m * lost(root * abs(z)) for z, m in zip(line, mass, strict=True))
+    rest = math.sqrt(1 - correlation**2)
+    if rest == 0.0:
+        return sum(m * lost(root * abs(z)) for z, m in zip(line, mass, strict=True))
+    coarse = list(zip(line, mass, strict=True))[::4]
+    return sum(
+        16 * m * n * lost(root / 2 * (abs(z) + abs(correlation * z + rest * u)))
+        for z, m in coarse
+        for u, n in coarse
+    )
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("scale", [1, 3, 20])
+@pytest.mark.parametrize("correlation", [1.0, 0.0, -0.7])
+def test_a_gaussian_law_covers_the_folded_loss(
+    adjacency: Adjacency, scale: int, correlation: float
+) -> None:
+    """methods, 3.2 O3: exactly twice the Gaussian curve where one record's loss is not negative."""
+    event = minimiser(MinimiserLaw.GAUSSIAN, scale, jacobian=0)
+    cost = compose([event], adjacency)
+    assert cost.noise is not None
+    v = float(cost.noise)
+    assert v == pytest.approx((3.0 if adjacency is REPLACE else 1.5) ** 2 / scale**2)
+    for more in (0.0, 0.5, 1.0, 2.0):
+        epsilon = v / 2 + more * math.sqrt(v)
+        folded = folded_delta(v, epsilon, adjacency, correlation=correlation)
+        assert folded <= cost.delta(epsilon) * (1 + 2e-3)
+        if adjacency is ADD:
+            assert cost.delta(epsilon) <= folded * (1 + 2e-3)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("order", [1.001, 1.5, 2.0, 8.0, 100.0])
+@pytest.mark.parametrize("scale", [1, 3, 20])
+def test_the_rho_of_a_gaussian_law_covers_its_renyi_divergence(
+    adjacency: Adjacency, order: float, scale: int
+) -> None:
+    """methods, 3.2 O3: ``ln(1 + q) + v/2 + ln E exp((a - 1) |Z|) / (a - 1)`` at most rho a."""
+    event = dataclasses.replace(
+        minimiser(MinimiserLaw.GAUSSIAN, scale), jacobian=PerAdjacency(Fraction(1), Fraction(1, 2))
+    )
+    cost = compose([event], adjacency)
+    assert cost.gaussian is None
+    q, moved = (1.0, 3.0) if adjacency is REPLACE else (0.5, 1.5)
+    v, t = (moved / scale) ** 2, order - 1
+    folded = t * t * v / 2 + math.log1p(math.erf(t * math.sqrt(v / 2)))
+    assert math.log1p(q) + v / 2 + folded / t <= cost.rho_bound() * order
+
+
+@pytest.mark.parametrize(("adjacency", "times_"), [(REPLACE, 4), (ADD, 2)])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_folded_loss_beside_gaussian_noise_keeps_its_factor(
+    adjacency: Adjacency, times_: int, first: bool
+) -> None:
+    """In either order: one curve of both mu, moved by what is pure, times the factor."""
+    noise, pure = NOISY["gaussian"](4), NOISY["pure"](30)
+    folded = minimiser(MinimiserLaw.GAUSSIAN, 5)
+    events = [folded, noise, pure] if first else [pure, noise, folded]
+    cost = compose(events, adjacency)
+    squared_mu = sum(compose([one], adjacency).noise or 0 for one in (noise, folded))
+    mu = conversion.sqrt_up(Fraction(squared_mu))
+    assert cost.pure is not None
+    for epsilon in (2.0, 4.0, 6.0):
+        expected = times_ * conversion.gaussian_delta(mu, epsilon - float(cost.pure))
+        assert cost.delta(epsilon) == pytest.approx(min(expected, cost.delta(epsilon)), rel=1e-9)
+        assert cost.delta(epsilon) <= expected * (1 + 1e-9)
+    large = cost.epsilon(1e-9)
+    beside = float(cost.pure) + conversion.gaussian_epsilon(mu, 1e-9 / times_)
+    assert large == pytest.approx(beside, rel=1e-9)
+    assert compose([times(folded, 3)], adjacency).doublings == 3 * int(math.log2(times_))
+
+
+def test_many_foldings_are_no_bound_at_all() -> None:
+    """A factor beyond the floats says nothing, however small what it multiplies; rho remains."""
+    cost = compose([times(minimiser(MinimiserLaw.GAUSSIAN, 150, 0), 2500)], REPLACE)
+    assert cost.doublings == 5000
+    assert conversion.gaussian_delta(1.0, 38.0) < 2.0**-1000
+    assert cost.delta(38.0) == conversion.zcdp_delta(cost.rho_bound(), 38.0)
+    assert cost.epsilon(1e-6) == conversion.zcdp_epsilon(cost.rho_bound(), 1e-6)
+
+
+MINIMISER_FIELDS = minimiser(MinimiserLaw.L2, 2).to_json()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"law": "cauchy"}, "cauchy"),
+        ({"law": 2}, "law must be a string"),
+        ({"scale": "0/1"}, "scale"),
+        ({"scale": 2}, "scale must be a string"),
+        ({"jacobian": {"replace-one": "-1/2", "add-remove": "0/1"}}, "must be a fraction"),
+        ({"jacobian": {"replace-one": "1/2"}}, "missing key: add-remove"),
+        ({"sensitivity": {"replace-one": "0/1", "add-remove": "1/1"}}, "must be positive"),
+        ({"extra": 1}, "unknown key: extra"),
+    ],
+)
+def test_bad_fields_of_a_minimiser_are_named(change: dict[str, object], message: str) -> None:
+    assert event_from_json(MINIMISER_FIELDS) == minimiser(MinimiserLaw.L2, 2)
+    with pytest.raises(ValueError, match=message):
+        event_from_json(MINIMISER_FIELDS | change)
+
+
+def test_the_constructor_of_a_minimiser_checks_too() -> None:
+    event = minimiser(MinimiserLaw.L2, 2)
+    for change in ({"law": "l2"}, {"scale": Fraction(0)}, {"scale": 2.0}, {"jacobian": ints(1)}):
+        with pytest.raises(ValueError, match=r"law|scale|jacobian"):
+            dataclasses.replace(event, **change)
+
+
+# -------------------------------------------------------------------------------------------------
 
 
 @given(events=st.lists(ANY, min_size=1, max_size=3), adjacency=ADJACENCY)

@@ -31,7 +31,9 @@ def test_whatever_fits_the_budget_keeps_the_request(
     budget = Budget.from_request(epsilon, delta, None, None)
     gaussian = budget.squared_mu * share
     assert gaussian_cost(gaussian).epsilon(delta) <= epsilon
-    cost = Cost(gaussian=None, rho=budget.total_rho * share, noise=Fraction(0), pure=None)
+    cost = Cost(
+        gaussian=None, rho=budget.total_rho * share, noise=Fraction(0), pure=None, doublings=0
+    )
     assert cost.epsilon(delta) <= epsilon
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from unittest.mock import patch
 
 import numpy as np
@@ -15,20 +17,27 @@ from dpfit.design.grid import Grid, RowMap
 from dpfit.design.local import DesignBuilder
 from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic
+from dpfit.losses.smoothed import HuberSmoothed
+from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.centring import Centring
 from dpfit.privacy.charged_releases import Release
 from dpfit.privacy.curator import Curator
+from dpfit.privacy.events import MinimiserLaw
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor, with_room
 from dpfit.privacy.mechanisms.noise import ExactNoise, Noise, NoNoise
+from dpfit.privacy.minimiser_release import VectorRelease, plan_minimiser, plan_vector
+from dpfit.privacy.objective import Objective
 from dpfit.privacy.peeling_release import PeelingRelease
+from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.point import Point, quantised
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.random_bits import BitSource, RunKey
 from dpfit.privacy.records import PrivateRecords
-from dpfit.privacy.selection_release import score_sensitivity
+from dpfit.privacy.selection_release import SelectionRelease, score_sensitivity
 
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
 N, D = 400, 30
+OBJECTIVE = Objective(HuberSmoothed(0.5, 0.1), 40.0)
 
 
 def release(unit: int, scale_bits: int, count: int) -> GaussianRelease:
@@ -36,7 +45,43 @@ def release(unit: int, scale_bits: int, count: int) -> GaussianRelease:
     return GaussianRelease("gradient", Quantity.GRADIENT, factor, unit, scale_bits, count)
 
 
-def curator(noise: Noise, release: Release, loss: Loss | None = None) -> Curator:
+def release_of(quantity: Quantity) -> Release:
+    """A release of any kind but peeling; called ``it`` unless it is a random vector."""
+    planned = PlannedRelease(
+        "it", quantity, 1, Fraction(0), objective=OBJECTIVE, law=MinimiserLaw.L2
+    )
+    adjacency = Adjacency.REPLACE_ONE
+    match quantity:
+        case Quantity.SELECTION | Quantity.VOTES | Quantity.TARGET_RANKS:
+            sensitivity = score_sensitivity(quantity, GRID)
+            return SelectionRelease("it", quantity, sensitivity, 1 << 10, 40, 3, 5)
+        case Quantity.OBJECTIVE_TERM | Quantity.MINIMISER_SHIFT:
+            return plan_vector(
+                replace(planned, label="vector"),
+                GRID,
+                n_features=D,
+                squared_mu=None,
+                epsilon=Fraction(1),
+                adjacency=adjacency,
+            )
+        case Quantity.MINIMISER:
+            term = release_of(Quantity.OBJECTIVE_TERM)
+            assert isinstance(term, VectorRelease)
+            return plan_minimiser(
+                planned,
+                GRID,
+                n_rows=N,
+                n_features=D,
+                unit_bits=20,
+                vector=term,
+                squared_mu=Fraction(1),
+                epsilon=None,
+                adjacency=adjacency,
+            )
+    return GaussianRelease("it", quantity, squared_factor(quantity, GRID, 3), 1 << 10, 40, 5, 3)
+
+
+def curator(noise: Noise, *releases: Release, loss: Loss | None = None) -> Curator:
     rng = np.random.default_rng(0)
     return Curator(
         records=PrivateRecords(
@@ -46,7 +91,7 @@ def curator(noise: Noise, release: Release, loss: Loss | None = None) -> Curator
         loss=loss or Logistic(),
         grid=GRID,
         n_rows=N,
-        releases=[release],
+        releases=releases,
         noise=noise,
     )
 
@@ -109,7 +154,7 @@ def test_nan_residuals_become_bounded_integers() -> None:
         def residual(self, margins: np.ndarray, target: np.ndarray) -> np.ndarray:
             return np.where(np.arange(len(margins)) % 3 == 0, np.nan, np.inf)
 
-    door = curator(NoNoise(), release(1000, 0, 1), Broken())
+    door = curator(NoNoise(), release(1000, 0, 1), loss=Broken())
     integers = door._residual_integers(Point(np.zeros(D), 0.0), 0.25, 1000)
     assert set(integers.tolist()) == {-1000, 1000}
 
@@ -117,11 +162,10 @@ def test_nan_residuals_become_bounded_integers() -> None:
 def test_a_release_answers_its_own_question_only() -> None:
     """A release charged as one quantity cannot be spent on another, nor on more columns."""
     zero = Point(np.zeros(D), 0.0)
-    for quantity in set(Quantity) - {Quantity.GRADIENT, Quantity.SELECTION, Quantity.VOTES}:
-        factor = squared_factor(quantity, GRID, 3)
-        cheap = GaussianRelease("it", quantity, factor, 1 << 10, 40, 5, 3)
+    for quantity in set(Quantity) - {Quantity.GRADIENT}:
+        other = release_of(quantity)
         with pytest.raises(RuntimeError, match="charged"):
-            curator(NoNoise(), cheap).gradient("it", zero, clip=1.0)
+            curator(NoNoise(), other).gradient(other.label, zero, clip=1.0)
     factor = squared_factor(Quantity.PARTIAL_GRADIENT, GRID, 3)
     partial = GaussianRelease("it", Quantity.PARTIAL_GRADIENT, factor, 1 << 10, 40, 5, 3)
     door = curator(NoNoise(), partial)
@@ -135,9 +179,24 @@ def test_a_release_answers_its_own_question_only() -> None:
         lambda: whole.target_mean("gradient"),
         lambda: whole.steepest_vertex("gradient", zero, clip=1.0),
         lambda: whole.support_after_step("gradient", zero, clip=1.0, step_size=1.0),
+        lambda: whole.target_quantile("gradient", 0.5),
+        lambda: whole.minimiser("gradient", OBJECTIVE, 0.5),
+        lambda: whole.batch_gradient("gradient", zero, clip=1.0),
     ):
         with pytest.raises(RuntimeError, match="charged"):
             ask()
+
+
+def test_a_minimiser_is_found_once() -> None:
+    """Neither the release on the grid nor the random term of its objective is used twice."""
+    door = curator(
+        ExactNoise(BitSource(RunKey.from_seed(3))),
+        release_of(Quantity.OBJECTIVE_TERM),
+        release_of(Quantity.MINIMISER),
+    )
+    door.minimiser("it", OBJECTIVE, 0.5)
+    with pytest.raises(RuntimeError, match="charged"):
+        door.minimiser("it", OBJECTIVE, 0.5)
 
 
 def test_peeling_answers_for_columns_only() -> None:
