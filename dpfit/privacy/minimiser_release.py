@@ -171,7 +171,7 @@ def plan_vector(
     if epsilon is not None:
         left = epsilon - log1p_up(jacobian)
         gaussian = law is MinimiserLaw.GAUSSIAN
-        if left < 0 or (left == 0 and not gaussian):
+        if left < 0 or (squared_mu is None if gaussian else left == 0):
             raise _too_steep(epsilon, grid)
         moved = sensitivity.under(adjacency)
         if gaussian:
