@@ -136,7 +136,7 @@ class Curator:
         label : str
             Of the release on the grid.
         objective : Objective
-            As charged.
+            As charged; another one is a fault in the algorithm.
         centre : float
             Public; the mapped target is measured from it.
 
@@ -147,6 +147,8 @@ class Curator:
             something about the records, as an exit status may.
         """
         release = self._charged.take_minimiser(label)
+        if objective != release.objective:
+            raise RuntimeError("the minimiser of another objective was asked than charged")
         size = self._design.n_features + 1
         term, term_error = self._charged.random_vector(Quantity.OBJECTIVE_TERM, size)
         records = Records(self._design, self._grid, self._target - centre, self._shares)

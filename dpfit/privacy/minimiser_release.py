@@ -95,11 +95,17 @@ class MinimiserRelease:
         h, the grid's step.
     radius : float
         E: how near the ideal point the computed one must be.
+    objective : Objective
+        The only one whose minimiser this is for.
+    most_rows : int
+        Records for which sums of scores cannot wrap around, so that a certificate is one.
     """
 
     noise: SumRelease
     step: float
     radius: float
+    objective: Objective
+    most_rows: int
 
     quantity = Quantity.MINIMISER
     count = 1
@@ -266,7 +272,11 @@ def plan_minimiser(
         replace_one=math.floor(reach.replace_one**2), add_remove=math.floor(reach.add_remove**2)
     )
     return MinimiserRelease(
-        _on_grid(planned, reach, squared, root, scale_bits), float(step), round_up(radius)
+        _on_grid(planned, reach, squared, root, scale_bits),
+        float(step),
+        round_up(radius),
+        objective,
+        most_rows=(1 << 62) // (grid.integer_norm << unit_bits),
     )
 
 

@@ -20,6 +20,7 @@ from dpfit.design.grid import Grid
 from dpfit.design.local import DesignBuilder, LocalDesign
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.minimiser_release import MinimiserRelease
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.quantity import Quantity
@@ -109,14 +110,19 @@ class PrivateRecords:
     def check_selections(self, releases: Iterable[object], source: str) -> None:
         """Refuse, before the charge, so many records that the scores of a selection could wrap.
 
-        Sums wrap around harmlessly where noise is added; where they are compared they must not.
+        Sums wrap around harmlessly where noise is added; where they are compared, or prove how near
+        a minimiser is, they must not.
         Under replace-one the number of records is the declared one, and grids leave room for it.
         """
         for release in releases:
-            if not isinstance(release, SelectionRelease | PeelingRelease):
-                continue
-            largest = self.design.n_rows * release.sensitivity.add_remove * release.unit
-            if largest >= 2**62:
+            if isinstance(release, MinimiserRelease):
+                fits = self.design.n_rows < release.most_rows
+            elif isinstance(release, SelectionRelease | PeelingRelease):
+                largest = self.design.n_rows * release.sensitivity.add_remove * release.unit
+                fits = largest < 2**62
+            else:
+                fits = True
+            if not fits:
                 raise DataError(
                     "holds far more records than declared",
                     path=source,
