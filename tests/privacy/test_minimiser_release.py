@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from dense_rows import dense_design
 from dpfit.design.grid import Grid, RowMap, grid_bits
-from dpfit.errors import NotConvergedError, PrivacyError
+from dpfit.errors import DataError, NotConvergedError, PrivacyError
 from dpfit.losses.absolute import Absolute
 from dpfit.losses.smoothed import HuberSmoothed, LogSmoothed
 from dpfit.privacy.accountant import compose
@@ -276,6 +277,37 @@ def test_roundings_and_errors_of_neighbours_are_charged(monkeypatch: pytest.Monk
         largest = max(largest, float(np.sum((ends[0] - ends[1]) ** 2)))
     assert largest <= release.noise.squared_factor.replace_one
     assert largest >= 0.98 * (2 * release.radius / release.step) ** 2
+
+
+def test_the_minimiser_of_another_objective_is_no_release() -> None:
+    """The charge is for one loss, one smoothing and one ridge."""
+    release = on_grid(HUBER, Adjacency.REPLACE_ONE, squared_mu=Fraction(1))
+    X, y = np.zeros((4, 3)), np.zeros(4)
+    for other in (LOG, replace(HUBER, ridge=39.0), Objective(HuberSmoothed(0.6, 0.1), 40.0)):
+        with pytest.raises(RuntimeError, match="another objective"):
+            released(X, y, [release], other, NoNoise())
+
+
+@pytest.mark.parametrize(("n", "fits"), [(1 << 15, False), ((1 << 15) - 1, True)])
+def test_records_whose_scores_could_wrap_are_refused(n: int, fits: bool) -> None:
+    """Under add-remove the declared number is a divisor only; a certificate needs the real one."""
+    fine = Grid(1.0, RowMap.CLIP, 27, True)
+    release = plan_minimiser(
+        planned(Quantity.MINIMISER, HUBER, None),
+        fine,
+        n_rows=10,
+        n_features=1,
+        unit_bits=20,
+        squared_mu=Fraction(1),
+        epsilon=None,
+        adjacency=Adjacency.ADD_REMOVE,
+    )
+    records = PrivateRecords(dense_design(np.zeros((n, 1)), GRID), np.zeros(n))
+    if fits:
+        records.check_selections([release], "toy")
+        return
+    with pytest.raises(DataError, match="far more records"):
+        records.check_selections([release], "toy")
 
 
 @pytest.mark.parametrize(("offset", "fails"), [(0.0, False), (1.01, True), (math.nan, True)])
