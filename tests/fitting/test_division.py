@@ -146,6 +146,14 @@ def test_curvature_that_leaves_nothing_is_refused(adjacency: Adjacency, noise: s
         plan_fit(request, facts, Absolute())
 
 
+@adjacencies
+def test_the_least_delta_can_be_divided(adjacency: Adjacency) -> None:
+    """A folded loss needs a half or a quarter of it."""
+    budget = Budget.from_request(1.0, 1e-299, None, None)
+    cost = cost_of(PLANS["folded"], budget, adjacency)
+    assert cost.epsilon(1e-299) <= 1.0
+
+
 def test_a_run_without_a_budget_has_no_allowances() -> None:
     for shares in divide([CHOICE, TERM], None, Adjacency.REPLACE_ONE):
         assert shares == Allowance()
