@@ -336,7 +336,7 @@ def test_errors_of_the_random_vector_count(monkeypatch: pytest.MonkeyPatch) -> N
     )
     X, y = np.zeros((4, 3)), np.zeros(4)
     noise = ExactNoise(BitSource(RunKey.from_seed(1)))
-    long = VectorRelease("b", long.quantity, long.law, long.sensitivity, long.scale, long.jacobian)
+    long = replace(long, label="b")
     with pytest.raises(NotConvergedError):
         released(X, y, [release, long], HUBER, noise)
 
@@ -360,9 +360,7 @@ def test_the_charged_vector_is_in_what_is_released(quantity: Quantity) -> None:
     adjacency = Adjacency.REPLACE_ONE
     release = on_grid(objective, adjacency, squared_mu=Fraction(1), n=4)
     charged = vector(quantity, MinimiserLaw.L2, adjacency, objective)
-    charged = VectorRelease(
-        "b", quantity, charged.law, charged.sensitivity, charged.scale, charged.jacobian
-    )
+    charged = replace(charged, label="b")
     scale = float(charged.scale) / (40.0 if quantity is Quantity.OBJECTIVE_TERM else 1.0)
     lengths = []
     for seed in range(60):
@@ -372,6 +370,34 @@ def test_the_charged_vector_is_in_what_is_released(quantity: Quantity) -> None:
     # |b| is Gamma(4); three of four coordinates hold (8/3) / pi of its length on average.
     expected = 4 * 8 / (3 * math.pi)
     assert abs(np.mean(lengths) - expected) < 7 * 2.2 / math.sqrt(60)
+
+
+class Watched(ExactNoise):
+    """Remembers the steps of its draws."""
+
+    def __init__(self) -> None:
+        super().__init__(BitSource(RunKey.from_seed(1)))
+        self.steps: list[int] = []
+
+    def integers(self, scale_bits: int, size: int, step: int) -> np.ndarray:
+        self.steps.append(step)
+        return super().integers(scale_bits, size, step)
+
+    def laplace(self, scale_bits: int, size: int, step: int) -> np.ndarray:
+        self.steps.append(step)
+        return super().laplace(scale_bits, size, step)
+
+
+@pytest.mark.parametrize("law", MinimiserLaw)
+def test_all_noise_of_a_minimiser_has_steps_of_its_own(law: MinimiserLaw) -> None:
+    """Length and direction of the vector, and the integers' noise: none from the same bits."""
+    adjacency, noise = Adjacency.REPLACE_ONE, Watched()
+    charged = vector(Quantity.MINIMISER_SHIFT, law, adjacency, squared_mu=Fraction(1))
+    charged = replace(charged, label="b")
+    release = on_grid(HUBER, adjacency, squared_mu=Fraction(1))
+    released(np.zeros((4, 3)), np.zeros(4), [release, charged], HUBER, noise)
+    assert len(noise.steps) >= (3 if law is MinimiserLaw.L2 else 2)
+    assert len(set(noise.steps)) == len(noise.steps)
 
 
 def test_every_coordinate_has_noise_on_the_grid() -> None:
