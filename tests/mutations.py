@@ -775,18 +775,46 @@ FAULTS = [
         "tests/laws/test_real_vectors.py",
     ),
     Fault(
-        "directions blurred by floats",
-        "privacy/mechanisms/real_vectors.py",
-        "error = _ERROR * (size + length) + 2.0 * length * direction.error / norm",
-        "error = _ERROR * (size + length)",
-        "tests/laws/test_real_vectors.py",
-    ),
-    Fault(
         "the same step for length and direction",
         "privacy/charged_releases.py",
         "return draw(self._noise, size, self._next_step).times(float(release.scale))",
         "return draw(self._noise, size, lambda: 0).times(float(release.scale))",
         "tests/privacy/test_minimiser_release.py",
+    ),
+    Fault(
+        "many doublings of delta cut to a few",
+        "privacy/accountant.py",
+        "bounds.append(1.0 if often else math.ldexp(share, self.doublings))",
+        "bounds.append(math.ldexp(share, min(self.doublings, _MOST_DOUBLINGS)))",
+        "tests/laws/test_minimiser_bounds.py",
+    ),
+    Fault(
+        "a share of delta rounded up",
+        "privacy/accountant.py",
+        "                share = 0.0",
+        "                share = math.nextafter(0.0, 1.0)",
+        "tests/laws/test_minimiser_bounds.py",
+    ),
+    Fault(
+        "a radius without the floats of the noise",
+        "privacy/minimiser_error.py",
+        "reachable / Fraction(objective.ridge), of_noise)",
+        "reachable / Fraction(objective.ridge))",
+        "tests/laws/test_minimiser_bounds.py",
+    ),
+    Fault(
+        "records past the declared number let through",
+        "privacy/minimiser_error.py",
+        "return exact and _ROOM * error <= radius * (1.0 + _SUMS)",
+        "return exact",
+        "tests/laws/test_minimiser_bounds.py",
+    ),
+    Fault(
+        "short directions as exact as long ones",
+        "privacy/mechanisms/real_vectors.py",
+        "2.0 * length * direction.error / norm",
+        "2.0 * length * _ERROR",
+        "tests/laws/test_real_vectors.py",
     ),
 ]
 
