@@ -520,8 +520,8 @@ FAULTS = [
     Fault(
         "Gaussian noise forgotten beside a pure epsilon",
         "privacy/accountant.py",
-        "rho=squared_mu / 2, noise=squared_mu, pure=_ZERO, doublings=0)",
-        "rho=squared_mu / 2, noise=_ZERO, pure=_ZERO, doublings=0)",
+        "rho=squared_mu / 2, noise=squared_mu, pure=_ZERO)",
+        "rho=squared_mu / 2, noise=_ZERO, pure=_ZERO)",
         "tests/laws/test_accounting.py tests/laws/test_accounting_oracles.py",
     ),
     Fault(
@@ -840,8 +840,8 @@ FAULTS = [
     Fault(
         "determinants left out of an objective's charge",
         "privacy/minimiser_release.py",
-        "        jacobian = determinant_ratio(objective, grid)\n",
-        "        jacobian = Fraction(0)\n",
+        "_largest_gradient(objective, grid), determinant_ratio(objective, grid)",
+        "_largest_gradient(objective, grid), Fraction(0)",
         "tests/laws/test_median_guarantees.py",
     ),
     Fault(
@@ -861,8 +861,8 @@ FAULTS = [
     Fault(
         "l1 norm of a record taken for its l2 norm",
         "privacy/minimiser_release.py",
-        "        if law is not MinimiserLaw.L1\n",
-        "        if law\n",
+        "    if law is MinimiserLaw.L1:\n",
+        "    if law is None:\n",
         "tests/laws/test_median_guarantees.py",
     ),
     Fault(
@@ -901,13 +901,6 @@ FAULTS = [
         "tests/laws/test_accounting.py",
     ),
     Fault(
-        "factor of many foldings cut",
-        "privacy/accountant.py",
-        "_MOST_DOUBLINGS = 1023",
-        "_MOST_DOUBLINGS = 1000",
-        "tests/laws/test_accounting.py",
-    ),
-    Fault(
         "delta of a folded loss not divided",
         "fitting/division.py",
         "beside = conversion.gaussian_mu(rest, math.ldexp(delta, -doublings))",
@@ -931,22 +924,29 @@ FAULTS = [
     Fault(
         "random vector not added to the minimiser",
         "privacy/curator.py",
-        "(minimum.point + shift) / release.step",
+        "(minimum.point + shift.values) / release.step",
         "minimum.point / release.step",
+        "tests/privacy/test_minimiser_release.py",
+    ),
+    Fault(
+        "scores of a minimiser may wrap around",
+        "privacy/records.py",
+        "if not reaches(objective, grid, n_rows, release.bits, release.radius):",
+        "if False:",
         "tests/privacy/test_minimiser_release.py",
     ),
     Fault(
         "certificate ignored",
         "privacy/curator.py",
-        "if not minimum.distance + floats <= release.radius:",
+        "if not distance <= release.radius:",
         "if False:",
         "tests/privacy/test_minimiser_release.py",
     ),
     Fault(
         "errors of the random vector ignored",
         "privacy/curator.py",
-        "if not minimum.distance + floats <= release.radius:",
-        "if not minimum.distance <= release.radius:",
+        "distance = minimum.distance + term.error / objective.ridge + shift.error",
+        "distance = minimum.distance",
         "tests/privacy/test_minimiser_release.py",
     ),
     Fault(
@@ -1014,9 +1014,9 @@ FAULTS = [
     ),
     Fault(
         "batches charged at every release",
-        "privacy/planned_release.py",
-        "return 1 if self.quantity is Quantity.BATCH_GRADIENT else self.count",
-        "return self.count",
+        "privacy/quantity.py",
+        "return 1 if self is Quantity.BATCH_GRADIENT else count",
+        "return count",
         "tests/laws/test_batches.py",
     ),
     Fault(
@@ -1036,23 +1036,51 @@ FAULTS = [
     Fault(
         "length of the l2 law from one coordinate less",
         "privacy/mechanisms/real_vectors.py",
-        "length = math.fsum(np.abs(laplace_vector(noise, size, next_step)))",
-        "length = math.fsum(np.abs(laplace_vector(noise, size, next_step))[1:])",
-        "tests/laws/test_real_vectors.py",
-    ),
-    Fault(
-        "directions blurred by floats",
-        "privacy/mechanisms/real_vectors.py",
-        "if norm >= _SHORTEST * math.sqrt(size):",
-        "if norm > 0.0:",
+        "length = math.fsum(np.abs(laplace_vector(noise, size, next_step).values))",
+        "length = math.fsum(np.abs(laplace_vector(noise, size, next_step).values)[1:])",
         "tests/laws/test_real_vectors.py",
     ),
     Fault(
         "the same step for length and direction",
         "privacy/charged_releases.py",
-        "vector = _VECTORS[release.law](self._noise, size, self._next_step)",
-        "vector = _VECTORS[release.law](self._noise, size, lambda: 0)",
+        "return draw(self._noise, size, self._next_step).times(float(release.scale))",
+        "return draw(self._noise, size, lambda: 0).times(float(release.scale))",
         "tests/privacy/test_minimiser_release.py",
+    ),
+    Fault(
+        "many doublings of delta cut to a few",
+        "privacy/accountant.py",
+        "bounds.append(1.0 if often else math.ldexp(share, self.doublings))",
+        "bounds.append(math.ldexp(share, min(self.doublings, _MOST_DOUBLINGS)))",
+        "tests/laws/test_minimiser_bounds.py",
+    ),
+    Fault(
+        "a share of delta rounded up",
+        "privacy/accountant.py",
+        "                share = 0.0",
+        "                share = math.nextafter(0.0, 1.0)",
+        "tests/laws/test_minimiser_bounds.py",
+    ),
+    Fault(
+        "a radius without the floats of the noise",
+        "privacy/minimiser_error.py",
+        "reachable / Fraction(objective.ridge), of_noise)",
+        "reachable / Fraction(objective.ridge))",
+        "tests/laws/test_minimiser_bounds.py",
+    ),
+    Fault(
+        "records past the declared number let through",
+        "privacy/minimiser_error.py",
+        "return exact and _ROOM * error <= radius * (1.0 + _SUMS)",
+        "return exact",
+        "tests/laws/test_minimiser_bounds.py",
+    ),
+    Fault(
+        "short directions as exact as long ones",
+        "privacy/mechanisms/real_vectors.py",
+        "2.0 * length * direction.error / norm",
+        "2.0 * length * _ERROR",
+        "tests/laws/test_real_vectors.py",
     ),
 ]
 

@@ -88,6 +88,8 @@ def _left(
         if one.quantity is Quantity.OBJECTIVE_TERM and one.law is MinimiserLaw.GAUSSIAN
     )
     rest = conversion.round_down(left * Fraction(epsilon))
+    if rest <= 0.0:
+        return None
     beside = conversion.gaussian_mu(rest, math.ldexp(delta, -doublings))
     if doublings:
         return Fraction(beside) ** 2

@@ -25,7 +25,7 @@ from dpfit.algorithms.noisy_descent import DescentSettings
 from dpfit.design.grid import Grid, grid_bits
 from dpfit.fitting.division import Allowance
 from dpfit.fitting.mechanisms import PublicShape, mechanism, mechanisms
-from dpfit.fitting.request import FitRequest, share_of_range
+from dpfit.fitting.request import LEAST_SMOOTHING, FitRequest, share_of_range
 from dpfit.losses.absolute import Absolute
 from dpfit.losses.base import Loss
 from dpfit.losses.huber import Huber
@@ -225,7 +225,9 @@ def _wished(request: FitRequest, loss: Loss, target_span: float) -> dict[str, Se
     if isinstance(loss, Absolute):
         wished["quantile"] = loss.quantile
     if request.smoothing is not None:
-        wished["smoothing"] = share_of_range("--smoothing", request.smoothing, target_span)
+        wished["smoothing"] = share_of_range(
+            "--smoothing", request.smoothing, target_span, LEAST_SMOOTHING
+        )
     if request.joint_rows:
         wished["joint_rows"] = True
     return wished

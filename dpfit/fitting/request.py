@@ -87,6 +87,8 @@ EXACT: Final = "exact"
 CALIBRATIONS: Final = (EXACT, "paper", "paper-corollary")
 _DEFAULT_HUBER: Final = 0.1  # of the target's range
 _SHARES: Final = (1e-9, 1e9)  # of the target's range
+LEAST_SMOOTHING: Final = 1e-5  # of the target's range; with less, minimisers are hard to find
+
 _RIDGES: Final = (1e-6, 1e12)
 
 _TEXT_ENTRY: Final = 0.2
@@ -422,7 +424,7 @@ class FitRequest:
         return not self.without_noise and self.seed is None
 
 
-def share_of_range(option: str, length: float, span: float) -> float:
+def share_of_range(option: str, length: float, span: float, least: float = _SHARES[0]) -> float:
     """A length in units of the target as a share of its range.
 
     Raises
@@ -431,7 +433,7 @@ def share_of_range(option: str, length: float, span: float) -> float:
         It is out of proportion.
     """
     share = length / span
-    if not _SHARES[0] <= share <= _SHARES[1]:
+    if not least <= share <= _SHARES[1]:
         raise UsageError(f"{option} is out of proportion to the target's range")
     return share
 

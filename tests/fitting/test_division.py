@@ -7,7 +7,11 @@ from fractions import Fraction
 
 import pytest
 
+from dpfit.errors import PrivacyError
 from dpfit.fitting.division import Allowance, divide
+from dpfit.fitting.plan import plan_fit
+from dpfit.fitting.request import FitRequest
+from dpfit.losses.absolute import Absolute
 from dpfit.losses.smoothed import HuberSmoothed
 from dpfit.privacy.accountant import Cost, compose
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
@@ -22,6 +26,7 @@ from dpfit.privacy.events import (
 )
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.quantity import Quantity
 
 OBJECTIVE = Objective(HuberSmoothed(0.5, 0.1), 40.0)
@@ -117,6 +122,36 @@ def test_a_pure_epsilon_is_kept_and_used(adjacency: Adjacency, epsilon: float) -
 def test_a_rho_is_kept_and_used(adjacency: Adjacency, plan: str, rho: float) -> None:
     cost = cost_of(PLANS[plan], Budget(rho=rho), adjacency)
     assert rho * (1 - 1e-6) <= cost.rho_bound() <= rho * (1 + 1e-12)
+
+
+@adjacencies
+@pytest.mark.parametrize("noise", ["gaussian", "l2", "l1"])
+def test_curvature_that_leaves_nothing_is_refused(adjacency: Adjacency, noise: str) -> None:
+    """With a hint, under every law: also where nothing is left to divide."""
+    request = FitRequest(
+        sparsity=None,
+        budget=Budget(epsilon=1.0, delta=1e-6),
+        dataset="toy",
+        algorithm="median-objective",
+        loss="absolute",
+        noise=noise,
+        smoothing=0.01,
+        ridge=0.1,
+        adjacency=adjacency,
+    )
+    facts = PublicFacts(
+        PublicFact(name, 100, Origin.DECLARED, f"--{name}") for name in ("rows", "features")
+    )
+    with pytest.raises(PrivacyError, match="curvature alone"):
+        plan_fit(request, facts, Absolute())
+
+
+@adjacencies
+def test_the_least_delta_can_be_divided(adjacency: Adjacency) -> None:
+    """A folded loss needs a half or a quarter of it."""
+    budget = Budget.from_request(1.0, 1e-299, None, None)
+    cost = cost_of(PLANS["folded"], budget, adjacency)
+    assert cost.epsilon(1e-299) <= 1.0
 
 
 def test_a_run_without_a_budget_has_no_allowances() -> None:

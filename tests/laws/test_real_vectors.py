@@ -125,6 +125,8 @@ CASES = [
     [(1 << 57) + 1, 1 << 30],
     [-1, 0],
     [(1 << 48) + 12345, -(1 << 48)],
+    [(1 << 59) + 1, 5],
+    [7, 1 << 61],
 ]
 
 
@@ -163,3 +165,9 @@ def test_a_spherical_vector_is_as_near_its_exact_one_as_it_says(
         for x, part in zip(vector.values.tolist(), exactly, strict=True)
     ]
     assert length_of(off) <= vector.error
+
+
+def test_no_direction_is_no_vector() -> None:
+    """A normal vector of zeros has no direction: nothing made of it is near anything."""
+    noise = Scripted(iter([[0, 0]]), [5, 5])
+    assert spherical_vector(noise, 2, steps()).error == math.inf  # type: ignore[arg-type]

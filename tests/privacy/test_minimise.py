@@ -179,7 +179,7 @@ def test_the_certificate_bounds_the_distance_from_the_real_minimiser(
     n, d = 1 + 3 * (seed - 1), 2
     design = dense_design(rows_of(n, d, seed), GRID)
     y = rng.uniform(-1, 1, n)
-    objective = Objective(form(quantile, 10 ** rng.uniform(-2, 0)), 10 ** rng.uniform(0, 2))
+    objective = Objective(form(quantile, 10 ** rng.uniform(-2, 0)), 10 ** rng.uniform(-2, 1))
     term = length * rng.normal(size=d + 1)
     result = found(design, y, objective, term=term, within=within)
     off = distance_from_real_minimiser(result, design, y, objective, term)

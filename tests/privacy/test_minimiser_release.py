@@ -11,7 +11,7 @@ import pytest
 
 from dense_rows import dense_design
 from dpfit.design.grid import Grid, RowMap, grid_bits
-from dpfit.errors import NotConvergedError, PrivacyError
+from dpfit.errors import DataError, NotConvergedError, PrivacyError
 from dpfit.losses.absolute import Absolute
 from dpfit.losses.smoothed import HuberSmoothed, LogSmoothed
 from dpfit.privacy.accountant import compose
@@ -289,6 +289,29 @@ def test_roundings_and_errors_of_neighbours_are_charged(monkeypatch: pytest.Monk
     assert largest >= 0.98 * (2 * release.radius / release.step) ** 2
 
 
+def test_the_minimiser_of_another_objective_is_no_release() -> None:
+    """The charge is for one loss, one smoothing and one ridge."""
+    release = asked_alone(on_grid(HUBER, Adjacency.REPLACE_ONE, squared_mu=Fraction(1)))
+    X, y = np.zeros((4, 3)), np.zeros(4)
+    for other in (LOG, replace(HUBER, ridge=39.0), Objective(HuberSmoothed(0.6, 0.1), 40.0)):
+        with pytest.raises(RuntimeError, match="another objective"):
+            released(X, y, [release], other, NoNoise())
+
+
+@pytest.mark.parametrize(("n", "fits"), [(1 << 15, False), ((1 << 15) - 1, True)])
+def test_records_whose_scores_could_wrap_are_refused(n: int, fits: bool) -> None:
+    """Under add-remove the declared number is a divisor only; a certificate needs the real one."""
+    fine = Grid(1.0, RowMap.CLIP, 27, True)
+    release = replace(on_grid(HUBER, Adjacency.ADD_REMOVE, squared_mu=Fraction(1)), bits=20)
+    release = replace(release, radius=1.0)
+    records = PrivateRecords(dense_design(np.zeros((n, 1)), GRID), np.zeros(n))
+    if fits:
+        records.check_minimisers([release], fine, "toy")
+        return
+    with pytest.raises(DataError, match="far more records"):
+        records.check_minimisers([release], fine, "toy")
+
+
 @pytest.mark.parametrize(("offset", "fails"), [(0.0, False), (1.01, True), (math.nan, True)])
 def test_a_minimiser_beyond_its_radius_is_not_released(
     monkeypatch: pytest.MonkeyPatch, offset: float, fails: bool
@@ -349,6 +372,34 @@ def test_the_charged_vector_is_in_what_is_released(quantity: Quantity) -> None:
     # |b| is Gamma(4); three of four coordinates hold (8/3) / pi of its length on average.
     expected = 4 * 8 / (3 * math.pi)
     assert abs(np.mean(lengths) - expected) < 7 * 2.2 / math.sqrt(60)
+
+
+class Watched(ExactNoise):
+    """Remembers the steps of its draws."""
+
+    def __init__(self) -> None:
+        super().__init__(BitSource(RunKey.from_seed(1)))
+        self.steps: list[int] = []
+
+    def integers(self, scale_bits: int, size: int, step: int) -> np.ndarray:
+        self.steps.append(step)
+        return super().integers(scale_bits, size, step)
+
+    def laplace(self, scale_bits: int, size: int, step: int) -> np.ndarray:
+        self.steps.append(step)
+        return super().laplace(scale_bits, size, step)
+
+
+@pytest.mark.parametrize("law", MinimiserLaw)
+def test_all_noise_of_a_minimiser_has_steps_of_its_own(law: MinimiserLaw) -> None:
+    """Length and direction of the vector, and the integers' noise: none from the same bits."""
+    adjacency, noise = Adjacency.REPLACE_ONE, Watched()
+    charged = vector(Quantity.MINIMISER_SHIFT, law, adjacency, squared_mu=Fraction(1))
+    charged = replace(charged, label="b")
+    release = on_grid(HUBER, adjacency, squared_mu=Fraction(1))
+    released(np.zeros((4, 3)), np.zeros(4), [release, charged], HUBER, noise)
+    assert len(noise.steps) >= (3 if law is MinimiserLaw.L2 else 2)
+    assert len(set(noise.steps)) == len(noise.steps)
 
 
 def test_every_coordinate_has_noise_on_the_grid() -> None:
