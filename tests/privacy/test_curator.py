@@ -34,9 +34,19 @@ from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.random_bits import BitSource, RunKey
 from dpfit.privacy.records import PrivateRecords
 from dpfit.privacy.selection_release import SelectionRelease, score_sensitivity
+from dpfit.privacy.user_release import UserNoise, plan_user_release
+from dpfit.privacy.user_sensitivity import UserGrid
 
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
 N, D = 400, 30
+OF_USERS = {
+    Quantity.USER_MEANS,
+    Quantity.USER_SHARES,
+    Quantity.ITEM_COUNTS,
+    Quantity.ITEM_SUMS,
+    Quantity.FACTOR_SUMS,
+    Quantity.FACTOR_MOMENTS,
+}
 OBJECTIVE = Objective(HuberSmoothed(0.5, 0.1), 40.0)
 
 
@@ -78,6 +88,11 @@ def release_of(quantity: Quantity) -> Release:
                 epsilon=None,
                 adjacency=adjacency,
             )
+    if quantity in OF_USERS:
+        users = UserGrid(N, D, 2)
+        return plan_user_release(
+            planned, users, UserNoise(), share=Fraction(1), adjacency=adjacency
+        )
     return GaussianRelease("it", quantity, squared_factor(quantity, GRID, 3), 1 << 10, 40, 5, 3)
 
 
