@@ -103,7 +103,9 @@ class CompleteMatrixOptions(BudgetOptions, TextOptions, RunOptions, LockOptions,
     ] = None
     duplicates: Annotated[
         RatingDuplicates,
-        typer.Option("--duplicates", help="A user's second rating of an item: an error, or kept."),
+        typer.Option(
+            "--duplicates", help="A user's second rating of an item: an error, or what counts."
+        ),
     ] = RatingDuplicates.ERROR
     format: Annotated[
         RatingFormat,

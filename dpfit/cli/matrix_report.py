@@ -41,7 +41,7 @@ def _plan_json(fitted: MatrixFit, files: RunFiles) -> dict[str, object]:
         "model": files.model_path,
         "ledger": files.ledger.path,
         **fitted.description(),
-        "noise_multipliers": plan.noise_multipliers(),
+        "noise_multipliers": None if fitted.request.without_noise else plan.noise_multipliers(),
         "charge": charge_of(plan.events, fitted.request),
         "events": [event.to_json() for event in plan.events],
         "assumed": [fact.name for fact in plan.facts.assumed()],
@@ -52,13 +52,16 @@ def _summary(fitted: MatrixFit, files: RunFiles) -> list[tuple[str, str]]:
     plan, request = fitted.plan, fitted.request
     shape = f"{plan.grid.n_users} users, {plan.grid.n_items} items"
     loss = "huber" if request.huber else "squared"
+    noise = "no" if request.without_noise else request.noise
     rows = [
         ("data", f"{request.dataset}: {shape}"),
-        ("algorithm", f"{request.algorithm}, {request.noise} noise, {loss} loss"),
+        ("algorithm", f"{request.algorithm}, {noise} noise, {loss} loss"),
         ("settings", listed(plan.algorithm.settings())),
         ("charge", charge_text(plan.events, request)),
-        ("noise", f"{listed(plan.noise_multipliers())} (times the largest share of a user)"),
     ]
+    if not request.without_noise:
+        multipliers = listed(plan.noise_multipliers())
+        rows.append(("noise", f"{multipliers} (times the largest share of a user)"))
     if request.budget_report:
         rows.append(("budget", _percentages(plan.shares)))
     return [*rows, ("model", files.model_path), ("ledger", files.ledger.path)]

@@ -122,7 +122,7 @@ class MatrixFit:
             "adjacency": str(request.adjacency),
             "record": "user",
             "budget": request.budget.to_json() if request.budget else None,
-            "noise": request.noise,
+            "noise": None if request.without_noise else request.noise,
             "loss": "huber" if request.huber else "squared",
             "settings": plan.algorithm.settings(),
             "public_facts": plan.facts.to_json(),

@@ -53,9 +53,7 @@ class MatrixPlan:
     facts: PublicFacts
 
     def noise_multipliers(self) -> dict[str, float]:
-        """Deviation of each release's noise, in units of the largest share of a user; if any."""
-        if any(isinstance(event, NonPrivateEvent) for event in self.events):
-            return {}
+        """Deviation of each release's noise, in units of the largest share of a user."""
         return {release.label: release.noise_multiplier for release in self.releases}
 
     @property

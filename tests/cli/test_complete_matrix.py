@@ -340,6 +340,7 @@ def test_a_seed_repeats_the_bytes_and_marks_the_run(dpfit: Any) -> None:
         "complete-matrix", *COLUMNS, *FACTS, *BUDGET, "--seed", "7", "--force", "r.csv"
     )
     assert "--seed repeats the noise: the model is not private" in outcome.err
+    assert complete(dpfit, *FACTS, *BUDGET, "--seed", "7")["noise_multipliers"]
     assert read_factor_model(MODEL).private is False
 
 
@@ -353,6 +354,8 @@ def test_originals_are_the_private_algorithm_without_noise(
         report = complete(dpfit, *FACTS, *args)
         assert report["private"] is False
         assert report["charge"] is None
+        assert report["noise"] is None
+        assert report["noise_multipliers"] is None
         assert all(
             isinstance(event_from_json(event), NonPrivateEvent) for event in report["events"]
         )
@@ -455,3 +458,15 @@ def test_a_headless_table_has_numbered_columns(dpfit: Any) -> None:
     }
     predicted = dpfit.here("predict", "n.factors.parquet", "n.csv", "--no-header", "--top", "1")
     assert (predicted.status, predicted.out.count("\n")) == (0, USERS)
+
+
+def test_options_from_a_configuration(dpfit: Any) -> None:
+    """Its table is named as the command."""
+    names = 'user = "u"\nitem = "i"\nvalue = "v"\nrange = [1, 5]\n'
+    Path("c.toml").write_text(f"[complete-matrix]\neps = 5.0\ndelta = 1e-4\n{names}")
+    assert dpfit.here("complete-matrix", "--config", "c.toml", "-q", "r.csv").status == 0
+    assert read_factor_model(MODEL).value_range == (1.0, 5.0)
+    outcome = dpfit.here(
+        "complete-matrix", "--config", "c.toml", "-o", "c.toml", "--force", "r.csv"
+    )
+    assert (outcome.status, "is a file of this run" in outcome.err) == (2, True)
