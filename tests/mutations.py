@@ -684,13 +684,6 @@ FAULTS = [
         "tests/privacy/test_rating_records.py",
     ),
     Fault(
-        "assumed items in the order of the ratings",
-        "data/ratings_by_user.py",
-        "    if not items.fixed:\n",
-        "    if False:\n",
-        "tests/cli/test_complete_matrix.py",
-    ),
-    Fault(
         "cap of a completion not checked before reading",
         "cli/matrix_inputs.py",
         "        self.files.check_cap(charge_ahead(self.request))\n",
