@@ -239,7 +239,7 @@ def fit(options: FitOptions) -> None:
     Writes STEM.model.json and charges STEM.ledger.json in the working directory.
     """
     from dpfit.cli.fit_inputs import FitInputs
-    from dpfit.cli.fit_report import report_assumptions, report_plan, report_printed
+    from dpfit.cli.fit_report import report_assumptions, report_plan, report_printed, report_ridge
 
     streams = options.streams()
     signals.install(options.timeout)
@@ -255,7 +255,9 @@ def fit(options: FitOptions) -> None:
     fitted = inputs.load(streams)
     report_assumptions(fitted, streams)
     report_printed(fitted, streams)
+    report_ridge(fitted, streams)
     if options.dry_run:
+        inputs.ledger.check(fitted.plan.events)
         report_plan(fitted, inputs, streams, as_json=options.json)
         return
     _run(fitted, inputs, streams, as_json=options.json)

@@ -22,7 +22,7 @@ from dpfit.files.linear_model import LinearModel
 from dpfit.files.lock import lock_name
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead
-from dpfit.fitting.request import ORIGINALS, FitRequest, chosen_algorithm, only_loss
+from dpfit.fitting.request import AUTO, ORIGINALS, FitRequest, chosen_algorithm, only_loss
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.ledger import Ledger
 from dpfit.privacy.records import DeclaredFacts, Label, Layout
@@ -212,14 +212,17 @@ def _request(
     normalize = options.normalize_rows
     if normalize is None:
         normalize = row_norm is None
-    algorithm = chosen_algorithm(options.algo, options.loss, intercept=options.intercept)
+    loss = options.loss
+    if loss is None and options.quantile is not None and options.algo == AUTO:
+        loss = "absolute"  # the only one with quantiles
+    algorithm = chosen_algorithm(options.algo, loss, intercept=options.intercept)
     return FitRequest(
         sparsity=options.sparsity,
         budget=_budget(options),
         without_noise=_without_noise(options),
         dataset=dataset,
         algorithm=algorithm,
-        loss=options.loss or only_loss(algorithm),
+        loss=loss or only_loss(algorithm),
         joint_rows=_joint_rows(options.sparsity_mode),
         huber_threshold=options.huber_threshold,
         exposed=exposed,

@@ -24,6 +24,13 @@ def report_assumptions(fitted: LinearFit, streams: Streams) -> None:
             streams.warn(f"delta {budget.delta:g} is above 1/rows: a whole record may leak")
 
 
+def report_ridge(fitted: LinearFit, streams: Streams) -> None:
+    """Warn of a penalty that leaves nothing to fit."""
+    ridge = fitted.plan.algorithm.settings().get("ridge")
+    if isinstance(ridge, float) and ridge > fitted.plan.facts.integer("rows"):
+        streams.warn(f"ridge {ridge:.3g} is above the number of rows: hardly anything is fitted")
+
+
 def report_printed(fitted: LinearFit, streams: Streams) -> None:
     """Say what noise as printed in a paper really costs."""
     request = fitted.request
@@ -91,10 +98,16 @@ def _summary(fitted: LinearFit, inputs: FitInputs) -> list[tuple[str, str]]:
         ("row map", f"{plan.grid.row_map} to norm {plan.grid.row_norm:g}"),
         ("charge", f"{spent} ({request.adjacency})"),
         ("calibration", request.calibration),
-        ("noise", f"{_listed(plan.noise_multipliers())} (times the largest share of a record)"),
+        ("noise", _noise(fitted)),
         ("model", inputs.model_path),
         ("ledger", inputs.ledger.path),
     ]
+
+
+def _noise(fitted: LinearFit) -> str:
+    if fitted.request.without_noise:
+        return "none"
+    return f"{_listed(fitted.plan.noise_multipliers())} (times the largest share of a record)"
 
 
 def _listed(values: Mapping[str, object]) -> str:
