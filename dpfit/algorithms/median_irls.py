@@ -25,7 +25,7 @@ from fractions import Fraction
 from typing import Final
 
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.median import CENTRE, MAIN_PART, main_epsilon, moved_by_one
+from dpfit.algorithms.median import CENTRE, MAIN_PART, main_epsilon, moved_by_one, width_for
 from dpfit.algorithms.median_minimiser import MINIMISER, ON_GRID, MinimiserSettings, on_grid
 from dpfit.losses.smoothed import LogSmoothed
 from dpfit.privacy.events import MinimiserLaw
@@ -82,8 +82,8 @@ def default_rule(
 ) -> MedianIrls:
     """Settings from public quantities.
 
-    The smoothing is the paper's. The ridge makes the noise on w 0.07 long, of the target's range:
-    more ridge shrinks the model, less drowns it.
+    The smoothing of a median is the paper's. The ridge makes the noise on w 0.07 long, of the
+    target's range: more ridge shrinks the model, less drowns it.
 
     Parameters
     ----------
@@ -107,4 +107,4 @@ def default_rule(
     length = lengths.get(noise, min(lengths.values()))
     slope = 1.0 + abs(2.0 * quantile - 1.0)
     ridge = slope * moved_by_one(scale) * length / _NOISE
-    return MedianIrls(sparsity, quantile, _SMOOTHING, ridge, noise)
+    return MedianIrls(sparsity, quantile, width_for(quantile, _SMOOTHING), ridge, noise)

@@ -49,7 +49,10 @@ class MinimiserSettings(ABC):
     steps = 1
 
     def settings(self) -> Mapping[str, Setting]:
-        return asdict(self)
+        """All settings, the smoothing by a name that tells its unit; a part of zero is left out."""
+        values = asdict(self)
+        named = {"smoothing_share": values.pop("smoothing"), **values}
+        return {name: value for name, value in named.items() if value != 0.0}
 
     @property
     @abstractmethod

@@ -23,7 +23,7 @@ from fractions import Fraction
 from typing import Final
 
 from dpfit.algorithms.default_rule import PublicScale
-from dpfit.algorithms.median import CENTRE, MAIN_PART, main_epsilon, moved_by_one
+from dpfit.algorithms.median import CENTRE, MAIN_PART, main_epsilon, moved_by_one, width_for
 from dpfit.algorithms.median_minimiser import ON_GRID, MinimiserSettings, on_grid
 from dpfit.losses.smoothed import HuberSmoothed
 from dpfit.privacy.conversion import gaussian_mu, log1p_up
@@ -87,10 +87,10 @@ def default_rule(
 ) -> MedianObjective:
     """Settings from public quantities; what is given decides what follows from it.
 
-    The smoothing is a tenth of the range, and the ridge gives the determinant 0.3 of epsilon: best
-    of 0.03, 0.1, 0.3 and of 0.1, 0.3, 0.5 over two tables and heavy tails. The ridge is also large
-    enough for b alone to move w by at most 3, of the range. With a delta the law is the one whose b
-    is shorter.
+    The smoothing of a median is a tenth of the range, and the ridge gives the determinant 0.3 of
+    epsilon: best of 0.03, 0.1, 0.3 and of 0.1, 0.3, 0.5 over two tables and heavy tails. The ridge
+    is also large enough for b alone to move w by at most 3, of the range. With a delta the law is
+    the one whose b is shorter.
 
     Parameters
     ----------
@@ -109,7 +109,9 @@ def default_rule(
     if noise is None:
         noise = min(lengths, key=lambda law: lengths[law])
     if smoothing is None:
-        smoothing = _SMOOTHING if ridge is None else min(max(_SMOOTHING, needed / ridge), 1.0)
+        smoothing = width_for(quantile, _SMOOTHING)
+        if ridge is not None:
+            smoothing = min(max(smoothing, needed / ridge), 1.0)
     if ridge is None:
         ridge = max(needed / smoothing, lengths.get(noise, 0.0) / _REACH, _LEAST_RIDGE)
     part = 0.0

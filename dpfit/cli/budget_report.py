@@ -52,7 +52,7 @@ def ledger_rows(
     for number, entry in enumerate(document.reservations(), start=1):
         rows = [
             ("data", str(entry.get("dataset"))),
-            ("algorithm", str(entry.get("algorithm"))),
+            ("algorithm", _method(entry)),
             ("outcome", outcomes[str(entry["run"])]),
             ("assumed", ", ".join(_assumed(entry)) or "nothing"),
             *_cost_rows(compose(events_of(entry), adjacency), deltas),
@@ -63,6 +63,18 @@ def ledger_rows(
         f"spent in total ({adjacency})",
         [*_cost_rows(total, deltas), *_left_rows(document.cap, total)],
     )
+
+
+def _method(entry: Json) -> str:
+    """The algorithm, with what it was fitted for."""
+    parts = [str(entry.get("algorithm"))]
+    facts, settings = entry.get("public_facts"), entry.get("settings")
+    loss = facts.get("loss") if isinstance(facts, dict) else None
+    if isinstance(loss, dict):
+        parts.append(f"{loss.get('value')} loss")
+    if isinstance(settings, dict) and "quantile" in settings:
+        parts.append(f"quantile {settings['quantile']}")
+    return ", ".join(parts)
 
 
 def _assumed(entry: Json) -> list[str]:

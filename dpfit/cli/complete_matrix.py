@@ -154,6 +154,7 @@ def complete_matrix(options: CompleteMatrixOptions) -> None:
     fitted, items = inputs.load(streams)
     report_assumed(fitted.plan.facts, inputs.request.budget, streams, records="users")
     if options.dry_run:
+        inputs.files.ledger.check(fitted.plan.events)
         report_plan(fitted, inputs.files, streams, as_json=options.json)
         return
     outcome = run_and_write(

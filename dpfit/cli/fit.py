@@ -227,6 +227,7 @@ def fit(options: FitOptions) -> None:
         report_plan,
         report_printed,
         report_result,
+        report_ridge,
     )
     from dpfit.cli.run_report import report_before_reading
 
@@ -242,7 +243,9 @@ def fit(options: FitOptions) -> None:
     fitted = inputs.load(streams)
     report_assumptions(fitted, streams)
     report_printed(fitted, streams)
+    report_ridge(fitted, streams)
     if options.dry_run:
+        inputs.files.ledger.check(fitted.plan.events)
         report_plan(fitted, inputs, streams, as_json=options.json)
         return
     run_and_write(

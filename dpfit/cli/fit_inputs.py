@@ -18,7 +18,7 @@ from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead
-from dpfit.fitting.request import ORIGINALS, FitRequest, chosen_algorithm, only_loss
+from dpfit.fitting.request import AUTO, ORIGINALS, FitRequest, chosen_algorithm, only_loss
 from dpfit.privacy.records import DeclaredFacts, Label, Layout
 
 if TYPE_CHECKING:
@@ -179,14 +179,17 @@ def _request(
     if normalize is None:
         normalize = row_norm is None
     without_noise = options.non_private or options.algo in ORIGINALS
-    algorithm = chosen_algorithm(options.algo, options.loss, intercept=options.intercept)
+    loss = options.loss
+    if loss is None and options.quantile is not None and options.algo == AUTO:
+        loss = "absolute"  # the only one with quantiles
+    algorithm = chosen_algorithm(options.algo, loss, intercept=options.intercept)
     return FitRequest(
         sparsity=options.sparsity,
         budget=requested_budget(options, seed=options.seed, without_noise=without_noise),
         without_noise=without_noise,
         dataset=dataset,
         algorithm=algorithm,
-        loss=options.loss or only_loss(algorithm),
+        loss=loss or only_loss(algorithm),
         joint_rows=_joint_rows(options.sparsity_mode),
         huber_threshold=options.huber_threshold,
         exposed=exposed,

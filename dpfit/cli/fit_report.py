@@ -14,6 +14,13 @@ def report_assumptions(fitted: LinearFit, streams: Streams) -> None:
     report_assumed(fitted.plan.facts, fitted.request.budget, streams, records="rows")
 
 
+def report_ridge(fitted: LinearFit, streams: Streams) -> None:
+    """Warn of a penalty that leaves nothing to fit."""
+    ridge = fitted.plan.algorithm.settings().get("ridge")
+    if isinstance(ridge, float) and ridge > fitted.plan.facts.integer("rows"):
+        streams.warn(f"ridge {ridge:.3g} is above the number of rows: hardly anything is fitted")
+
+
 def report_printed(fitted: LinearFit, streams: Streams) -> None:
     """Say what noise as printed in a paper really costs."""
     request = fitted.request
@@ -67,7 +74,13 @@ def _summary(fitted: LinearFit, inputs: FitInputs) -> list[tuple[str, str]]:
         ("row map", f"{plan.grid.row_map} to norm {plan.grid.row_norm:g}"),
         ("charge", charge_text(plan.events, request)),
         ("calibration", request.calibration),
-        ("noise", f"{listed(plan.noise_multipliers())} (times the largest share of a record)"),
+        ("noise", _noise(fitted)),
         ("model", inputs.files.model_path),
         ("ledger", inputs.files.ledger.path),
     ]
+
+
+def _noise(fitted: LinearFit) -> str:
+    if fitted.request.without_noise:
+        return "none"
+    return f"{listed(fitted.plan.noise_multipliers())} (times the largest share of a record)"

@@ -30,7 +30,10 @@ def metrics_for(model: LinearModel, source: str) -> Metrics:
     """The metrics that fit the model's kind of target."""
     if model.classes is not None:
         return _ClassMetrics(model, source)
-    return _CountMetrics(model, source) if model.loss == "poisson" else _ValueMetrics(model, source)
+    if model.loss == "poisson":
+        return _CountMetrics(model, source)
+    of_values = _QuantileMetrics if model.loss == "absolute" else _ValueMetrics
+    return of_values(model, source)
 
 
 class _ClassMetrics:
@@ -69,9 +72,7 @@ class _ValueMetrics:
         self._predictor, self._source = LinearPredictor(model), source
         # Moments about a public value near the targets: about 0, those of 1e9 +- 1 cancel.
         self._middle = low + (high - low) / 2
-        self._of_quantile = model.loss == "absolute"
         self._rows = 0
-        self._below = 0
         self._absolute = 0.0
         self._squared = 0.0
         self._sum = 0.0
@@ -81,7 +82,6 @@ class _ValueMetrics:
         y = _numbers(block, self._source)
         gap = self._predictor.means(margins) - y
         self._rows += len(y)
-        self._below += int(np.count_nonzero(gap >= 0.0))
         self._absolute += float(np.abs(gap).sum())
         self._squared += float((gap * gap).sum())
         centred = y - self._middle
@@ -93,9 +93,39 @@ class _ValueMetrics:
         spread = self._sum_of_squares / self._rows - mean * mean
         mse = self._squared / self._rows
         values = {"rows": self._rows, "RMSE": math.sqrt(mse), "MAE": self._absolute / self._rows}
-        if self._of_quantile:
-            values["below"] = self._below / self._rows
         return values | ({"R2": 1.0 - mse / spread} if spread > 0.0 else {})
+
+
+class _QuantileMetrics(_ValueMetrics):
+    """Of a quantile what was fitted, and of a median the errors of a value as well."""
+
+    def __init__(self, model: LinearModel, source: str) -> None:
+        super().__init__(model, source)
+        self._quantile = _quantile_of(model)
+        self._below = 0
+        self._pinball = 0.0
+
+    def add(self, block: RowBlock, margins: Floats) -> None:
+        super().add(block, margins)
+        above = _numbers(block, self._source) - self._predictor.means(margins)
+        self._below += int(np.count_nonzero(above <= 0.0))
+        q = self._quantile
+        self._pinball += float(np.maximum(q * above, (q - 1.0) * above).sum())
+
+    def values(self) -> dict[str, float]:
+        values = {
+            "rows": self._rows,
+            "quantile": self._quantile,
+            "at or below": self._below / self._rows,
+            "pinball loss": self._pinball / self._rows,
+        }
+        return {**super().values(), **values} if self._quantile == 0.5 else values
+
+
+def _quantile_of(model: LinearModel) -> float:
+    settings = model.provenance.get("settings")
+    found = settings.get("quantile") if isinstance(settings, dict) else None
+    return float(found) if isinstance(found, int | float) and 0 < found < 1 else 0.5
 
 
 class _CountMetrics:

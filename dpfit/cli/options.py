@@ -132,7 +132,8 @@ class BudgetOptions:
     """A privacy budget."""
 
     eps: Annotated[
-        float | None, typer.Option("--eps", metavar="E", help="Epsilon; needs --delta.")
+        float | None,
+        typer.Option("--eps", metavar="E", help="Epsilon; needs --delta, but for medians."),
     ] = None
     delta: Annotated[
         float | None, typer.Option("--delta", metavar="D", help="Delta, well below 1/rows.")

@@ -89,6 +89,7 @@ _DEFAULT_HUBER: Final = 0.1  # of the target's range
 _SHARES: Final = (1e-9, 1e9)  # of the target's range
 LEAST_SMOOTHING: Final = 1e-5  # of the target's range; with less, minimisers are hard to find
 
+_NAMES_OF_ABSOLUTE: Final = ("median", "quantile", "pinball", "mae", "lad", "l1")
 _RIDGES: Final = (1e-6, 1e12)
 
 _TEXT_ENTRY: Final = 0.2
@@ -209,8 +210,14 @@ class FitRequest:
             raise UsageError(f"--algo {self.algorithm} is the original without noise")
         if self.budget is None and not self.without_noise:
             raise UsageError("no privacy budget was given")
+        if self.loss in _NAMES_OF_ABSOLUTE:
+            raise UsageError(
+                f"--loss {self.loss!r} is not known", hint="give --loss absolute, and --quantile"
+            )
         if self.loss is not None:
             _one_of("--loss", self.loss, LOSSES)
+            self._check_quantile()
+            self.check_loss(self.loss)
         self._check_settings()
         _one_of("--calibration", self.calibration, CALIBRATIONS)
         if self.printed:
@@ -238,16 +245,19 @@ class FitRequest:
         _usable("--row-norm", self.row_norm)
         self._check_target()
         self._check_attributes()
-        if self.loss is not None:
-            self.check_loss(self.loss)
+
+    def _check_quantile(self) -> None:
+        if self.quantile is None:
+            return
+        if self.loss != "absolute":
+            raise UsageError("--quantile belongs to --loss absolute")
+        if not 0.0 < self.quantile < 1.0:
+            per_cent = 1.0 < self.quantile < 100.0
+            hint = f"did you mean {self.quantile / 100:g}?" if per_cent else None
+            raise UsageError("--quantile must lie strictly between 0 and 1", hint=hint)
 
     def _check_median(self) -> None:
-        """Settings of the absolute loss and its algorithms."""
-        if self.quantile is not None:
-            if self.loss != "absolute":
-                raise UsageError("--quantile belongs to --loss absolute")
-            if not 0.0 < self.quantile < 1.0:
-                raise UsageError("--quantile must lie strictly between 0 and 1")
+        """Settings of the algorithms for the absolute loss."""
         _positive("--smoothing", self.smoothing)
         _positive("--ridge", self.ridge)
         if self.ridge is not None and not _RIDGES[0] <= self.ridge <= _RIDGES[1]:
@@ -262,10 +272,15 @@ class FitRequest:
         if budget.pure and self.noise == "gaussian":
             raise UsageError("--noise gaussian needs --delta beside --eps")
         if self.algorithm == "median-objective" and budget.epsilon is None:
-            raise UsageError(f"--algo {self.algorithm} needs a budget in --eps")
+            raise UsageError(
+                f"--algo {self.algorithm} needs a budget in --eps",
+                hint="for a rho choose --algo median-irls or median-cd",
+            )
         if self.algorithm == "median-cd":
             if self.noise == "l2":
-                raise UsageError("--noise l2 is no law of --algo median-cd: l1 or gaussian")
+                raise UsageError(
+                    "--noise l2 is no law of --algo median-cd", hint="choose l1 or gaussian"
+                )
             if self.batches == "full" and (budget.pure or self.noise == "l1"):
                 raise UsageError("--batches full needs --noise gaussian, hence --delta")
 
@@ -288,6 +303,11 @@ class FitRequest:
         if self.joint_rows is not None and self.sparsity is None:
             raise UsageError("--sparsity-mode needs --sparsity")
         if self.budget is not None and not (traits.pure and self.budget.pure):
+            if traits.pure and self.budget.mu is not None:
+                raise UsageError(
+                    f"--algo {self.algorithm} takes no budget in --mu",
+                    hint="give --eps, with --delta or without",
+                )
             # Selections need a budget in rho; one in mu, or without a delta, is refused here.
             _ = self.budget.total_rho if traits.selects else self.budget.squared_mu
         if not self.intercept and not traits.intercept:

@@ -186,7 +186,7 @@ def plan_vector(
         left = epsilon - log1p_up(jacobian)
         gaussian = law is MinimiserLaw.GAUSSIAN
         if left < 0 or (left == 0 and not gaussian):
-            raise _too_steep(epsilon, grid)
+            raise _too_steep(epsilon, objective, grid)
         moved = sensitivity.under(adjacency)
         if gaussian:
             assert squared_mu is not None
@@ -221,12 +221,12 @@ def determinant_ratio(objective: Objective, grid: Grid) -> Fraction:
     return squared * objective.loss.largest_curvature / Fraction(objective.ridge)
 
 
-def _too_steep(epsilon: Fraction, grid: Grid) -> PrivacyError:
-    squared = grid.squared_norm / grid.integer_norm**2
-    all_of_it, half = (squared / math.expm1(float(epsilon) / part) for part in (1.0, 2.0))
+def _too_steep(epsilon: Fraction, objective: Objective, grid: Grid) -> PrivacyError:
+    curvature = float(determinant_ratio(objective, grid)) * objective.ridge
+    all_of_it, half = (curvature / math.expm1(float(epsilon) / part) for part in (1.0, 2.0))
     return PrivacyError(
         "--smoothing and --ridge are so small that curvature alone spends the epsilon",
-        hint=f"smoothing, as a share of the range, times ridge must be above {all_of_it:.3g}; "
+        hint=f"with this smoothing --ridge must be above {all_of_it:.3g}; "
         f"{half:.3g} leaves half of the epsilon for noise",
     )
 

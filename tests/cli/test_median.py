@@ -78,7 +78,7 @@ def test_outliers_do_not_pull_a_median(dpfit: Any, algorithm: str, budget: tuple
     """Half of the targets lie below the predictions, which are near the true medians."""
     fit(dpfit, "--algo", algorithm, *budget, "--seed", "3")
     values = evaluation(dpfit)
-    assert 0.35 < values["below"] < 0.65
+    assert 0.35 < values["at_or_below"] < 0.65
     one_number = 1.56  # of the best constant
     assert values["MAE"] < one_number
 
@@ -90,7 +90,7 @@ def test_a_quantile_has_its_share_below(dpfit: Any, algorithm: str, quantile: st
     asked = ("--loss", "absolute", "--quantile", quantile, "--eps", "50", "--delta", "1e-6")
     report = fit(dpfit, "--algo", algorithm, *asked, "--seed", "3")
     assert report["settings"]["quantile"] == float(quantile)
-    assert evaluation(dpfit)["below"] == pytest.approx(float(quantile), abs=0.12)
+    assert evaluation(dpfit)["at_or_below"] == pytest.approx(float(quantile), abs=0.12)
 
 
 def test_auto_is_the_best_of_them(dpfit: Any) -> None:
@@ -183,7 +183,7 @@ REFUSALS = (
     (2, "needs --delta", ("--algo", "dp-iht", "--sparsity", "1", "--loss", "squared", *PURE)),
     (2, "needs --delta", ("--algo", "median-objective", "--noise", "gaussian", *PURE)),
     (2, "needs a budget in --eps", ("--algo", "median-objective", "--rho", "1")),
-    (2, "budget in mu", ("--algo", "median-irls", "--mu", "1")),
+    (2, "no budget in --mu", ("--algo", "median-irls", "--mu", "1")),
     (2, "--noise l2 is no law", ("--algo", "median-cd", "--noise", "l2", *PURE)),
     (2, "--batches full needs", ("--algo", "median-cd", "--batches", "full", *PURE)),
     (2, "is not known", ("--algo", "median-cd", "--noise", "cauchy", *PURE)),
@@ -206,12 +206,11 @@ def test_refusals(dpfit: Any, status: int, said: str, args: tuple[str, ...]) -> 
 
 
 def test_the_feasible_values_are_told(dpfit: Any) -> None:
-    """The refusal of a small ridge names a product that works, and it does."""
+    """The refusal of a small ridge names one that works, and it does."""
     asked = ("--algo", "median-objective", "--smoothing", "1", *PURE)
     outcome = dpfit.here("fit", *FACTS, *asked, "--ridge", "1", "t.csv")
     assert outcome.status == 4
-    product = float(outcome.err.split("; ")[1].split()[0])
-    fit(dpfit, *asked, "--ridge", str(product / 0.1))
+    fit(dpfit, *asked, "--ridge", outcome.err.split("; ")[1].split()[0])
 
 
 def test_a_cap_holds_for_pure_runs(dpfit: Any) -> None:
@@ -225,3 +224,52 @@ def test_a_cap_holds_for_pure_runs(dpfit: Any) -> None:
     assert "does not allow this run" in outcome.err
     shown = dpfit.here("budget", "l.json", "--json")
     assert shown.status == 0
+
+
+def test_a_dry_run_heeds_the_cap(dpfit: Any) -> None:
+    """What a run would be refused for is refused before it."""
+    assert dpfit.here("budget", "l.json", "--cap-eps", "0.5", "--cap-delta", "1e-6").status == 0
+    asked = ("--algo", "median-irls", *PURE, "--ledger", "l.json", "--dry-run")
+    outcome = dpfit.here("fit", *FACTS, *asked, "t.csv")
+    assert outcome.status == 4
+    assert "does not allow this run" in outcome.err
+
+
+def test_a_quantile_is_of_the_absolute_loss(dpfit: Any) -> None:
+    """--quantile alone chooses loss and algorithm, and the ledger's report names both."""
+    report = fit(dpfit, "--quantile", "0.9", "--eps", "5")
+    assert (report["loss"], report["algorithm"]) == ("absolute", "median-objective")
+    shown = dpfit.here("budget", "t.ledger.json")
+    assert "median-objective, absolute loss, quantile 0.9" in shown.out
+    values = evaluation(dpfit)
+    assert values["quantile"] == 0.9
+    assert values.keys() == {"schema_version", "private", "rows"} | {
+        "quantile",
+        "at_or_below",
+        "pinball_loss",
+    }
+
+
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (("--loss", "median"), "--loss absolute"),
+        (("--quantile", "90"), "did you mean 0.9?"),
+        (("--algo", "median-irls", "--mu", "1"), "give --eps"),
+        (("--algo", "median-objective", "--rho", "1"), "median-irls or median-cd"),
+    ],
+)
+def test_hints_lead_on(dpfit: Any, args: tuple[str, ...], hint: str) -> None:
+    """The hint names what to do."""
+    budget = () if {"--mu", "--rho"} & {*args} else PURE
+    outcome = dpfit.here("fit", *FACTS, *args, *budget, "t.csv")
+    assert outcome.status == 2
+    assert hint in outcome.err.splitlines()[1]
+
+
+def test_a_penalty_above_the_rows_is_warned_of(dpfit: Any) -> None:
+    """Charged and useless: said before it is done."""
+    asked = ("--algo", "median-irls", "--eps", "0.001", "--dry-run")
+    outcome = dpfit.here("fit", *FACTS, *asked, "t.csv")
+    assert outcome.status == 0
+    assert "above the number of rows" in outcome.err
