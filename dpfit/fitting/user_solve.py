@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dpfit.algorithms.factor_outcome import FactorOutcome
 from dpfit.data.ratings_by_user import RatingsByUser
-from dpfit.design.local_ridge import pair_products, pair_scores, solve_block
-from dpfit.design.user_ratings import UserRatings
+from dpfit.design.local_ridge import pair_scores
+from dpfit.privacy.rating_records import private_ratings
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -32,7 +32,6 @@ class UserSolver:
 
     def __init__(self, outcome: FactorOutcome) -> None:
         self._model = outcome.local_model()
-        self._products = pair_products(self._model.features)
         self._range = outcome.value_range
 
     def coefficients(self, ratings: RatingsByUser) -> Floats:
@@ -48,20 +47,10 @@ class UserSolver:
         OverflowError
             The numbers of the model, or of a file that claims to be one, leave the range of floats.
         """
-        low, high = self._range
-        model = self._model
-        solved = np.zeros((ratings.n_users, len(model.ridges)))
-        own = UserRatings(ratings.indptr, ratings.items, ratings.values, len(model.features))
-        for block in own.blocks():
-            target = np.clip(block.values, low, high) - model.baseline.take(block.items)
-            solved[block.rows] = solve_block(
-                block,
-                target,
-                model.features,
-                self._products,
-                model.ridges,
-                threshold=model.threshold,
-            )
+        own = private_ratings(
+            ratings, self._range, n_users=ratings.n_users, n_items=len(self._model.features)
+        )
+        solved = self._model.solve(own)
         if not np.all(np.abs(solved) <= _LARGEST):
             raise OverflowError("a user's coefficient is not finite or too large")
         return solved

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpfit.design.local_ridge import pair_products, solve_block
+from dpfit.design.user_ratings import UserBlock, UserRatings
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -35,3 +39,35 @@ class LocalModel:
     ridges: Floats
     rank: int = 0
     threshold: float | None = None
+
+    @cached_property
+    def products(self) -> Floats:
+        """Of each item's features with each other, which every user's Gram matrix adds up."""
+        return pair_products(self.features)
+
+    def solve_block(self, block: UserBlock) -> tuple[Floats, Floats]:
+        """Each user's a, and the ratings less the baseline that it was fitted to.
+
+        Parameters
+        ----------
+        block : UserBlock
+            Users with their own ratings.
+
+        Returns
+        -------
+        float64 array, shape (n_users, q)
+            Zero without ratings.
+        float64 array, shape (m,)
+        """
+        target = block.values - self.baseline.take(block.items)
+        solved = solve_block(
+            block, target, self.features, self.products, self.ridges, threshold=self.threshold
+        )
+        return solved, target
+
+    def solve(self, ratings: UserRatings) -> Floats:
+        """a of all users, shape (n_users, q); zero without ratings."""
+        solved = np.empty((ratings.n_users, len(self.ridges)))
+        for block in ratings.blocks():
+            solved[block.rows] = self.solve_block(block)[0]
+        return solved

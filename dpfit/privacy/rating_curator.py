@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.design.local_ridge import fitted, pair_products, solve_block
+from dpfit.design.local_ridge import fitted
 from dpfit.design.user_integers import bounded_numbers, bounded_rows, bounded_vectors
 from dpfit.design.user_ratings import UserBlock, UserRatings
 from dpfit.privacy.charged_releases import ChargedReleases, SumRelease
@@ -165,11 +165,7 @@ class RatingCurator:
 
     def solve_users(self, model: LocalModel) -> None:
         """Fit every user's own factors; they stay here. Nothing is released."""
-        solved = np.empty((self._ratings.n_users, len(model.ridges)))
-        products = pair_products(model.features)
-        for block in self._ratings.blocks():
-            solved[block.rows] = _solved(block, model, products)[0]
-        self._model, self._solved = model, solved
+        self._model, self._solved = model, model.solve(self._ratings)
 
     def factor_length(self, label: str, *, cap: float) -> float:
         """Noisy mean over users of the length of their factor, each at most ``cap``."""
@@ -243,9 +239,8 @@ class RatingCurator:
 
     def _residuals(self, model: LocalModel) -> Iterator[tuple[UserBlock, Floats]]:
         """Users block by block, and what their own fits leave of their ratings."""
-        products = pair_products(model.features)
         for block in self._ratings.blocks():
-            coefficients, target = _solved(block, model, products)
+            coefficients, target = model.solve_block(block)
             yield block, target - fitted(block, coefficients, model.features)
 
 
@@ -257,14 +252,6 @@ def check_memory(grid: UserGrid) -> None:
     q = grid.rank + 3
     np.empty((grid.n_users, 3 * q))
     np.empty((grid.n_items, q * (q + 1) // 2 + 4 * q))
-
-
-def _solved(block: UserBlock, model: LocalModel, products: Floats) -> tuple[Floats, Floats]:
-    """Each user's coefficients, and the ratings less the baseline that they are for."""
-    target = block.values - model.baseline.take(block.items)
-    features, ridges = model.features, model.ridges
-    solved = solve_block(block, target, features, products, ridges, threshold=model.threshold)
-    return solved, target
 
 
 def _weights(block: UserBlock, bounds: ResidualBounds) -> Floats:
