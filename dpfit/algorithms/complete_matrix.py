@@ -183,10 +183,7 @@ class _Run:
     def _pass(self) -> None:
         bounds = self._bounds(_BIAS_NORM)
         sums = self._curator.residual_sums("item sums", self._offsets_only(), bounds)
-        noise = self._curator.noise_scale("item sums") * bounds.longest
-        counts = self._items.counts
-        self._biases.observe(self._bias + sums / counts, (noise / counts) ** 2)
-        self._bias = self._biases.shrunk()
+        self._observe("item sums", sums, bounds)
 
     def _settle_variance(self) -> None:
         largest = _LARGEST_VARIANCE * self._unit**2
@@ -221,9 +218,13 @@ class _Run:
         """A look at the biases on the charge of a sweep that has no factors left."""
         self._curator.solve_users(self._current().local_model())
         bounds = self._bounds(_BIAS_NORM)
-        label, counts = _sweep(sweep), self._items.counts
-        none = np.zeros((0, 0))
-        sums = self._curator.factor_sums(label, none, 1.0, bounds)[:, 0]
+        label, no_factors = _sweep(sweep), np.zeros((0, 0))
+        sums = self._curator.factor_sums(label, no_factors, 1.0, bounds)[:, 0]
+        self._observe(label, sums, bounds)
+
+    def _observe(self, label: str, sums: Floats, bounds: ResidualBounds) -> None:
+        """Biases moved by noisy sums of weighted residuals."""
+        counts = self._items.counts
         noise = self._curator.noise_scale(label) * bounds.longest
         self._biases.observe(self._bias + sums / counts, (noise / counts) ** 2)
         self._bias = self._biases.shrunk()

@@ -9,6 +9,8 @@ from typing import Final
 from dpfit.algorithms.complete_matrix import CompleteMatrix
 
 _MOST_RANK: Final = 8
+SWEEPS: Final = 8
+"""Where factors pay."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def default_rule(scale: MatrixScale, *, huber: bool) -> CompleteMatrix:
         Whether the users' loss is Huber's; its threshold is a quarter of the range.
     """
     passes = 3 if scale.pure else 8
-    sweeps = 8
+    sweeps = SWEEPS
     xi = scale.scarcity
     rank = _MOST_RANK
     if scale.mu is None:

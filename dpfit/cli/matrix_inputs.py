@@ -19,7 +19,7 @@ from dpfit.files.factor_model import FactorModel
 from dpfit.fitting.factor_file import factor_model
 from dpfit.fitting.matrix_fit import MatrixFit
 from dpfit.fitting.matrix_plan import charge_ahead
-from dpfit.fitting.matrix_request import ALGORITHMS, MatrixRequest
+from dpfit.fitting.matrix_request import ORIGINALS, MatrixRequest
 
 if TYPE_CHECKING:
     from dpfit.cli.complete_matrix import CompleteMatrixOptions
@@ -121,7 +121,7 @@ def _request(options: CompleteMatrixOptions, dataset: str, n_items: int | None) 
             "the bounds of a rating are not declared",
             hint="give --range LOW HIGH, such as --range 1 5",
         )
-    without_noise = options.non_private or options.algo in ALGORITHMS[1:]
+    without_noise = options.non_private or options.algo in ORIGINALS
     return MatrixRequest(
         budget=requested_budget(options, seed=options.seed, without_noise=without_noise),
         dataset=dataset,

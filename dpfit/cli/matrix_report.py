@@ -51,11 +51,10 @@ def _plan_json(fitted: MatrixFit, files: RunFiles) -> dict[str, object]:
 def _summary(fitted: MatrixFit, files: RunFiles) -> list[tuple[str, str]]:
     plan, request = fitted.plan, fitted.request
     shape = f"{plan.grid.n_users} users, {plan.grid.n_items} items"
-    loss = "huber" if request.huber else "squared"
     noise = "no" if request.without_noise else request.noise
     rows = [
         ("data", f"{request.dataset}: {shape}"),
-        ("algorithm", f"{request.algorithm}, {noise} noise, {loss} loss"),
+        ("algorithm", f"{request.algorithm}, {noise} noise, {request.users_loss} loss"),
         ("settings", listed(plan.algorithm.settings())),
         ("charge", charge_text(plan.events, request)),
     ]

@@ -123,7 +123,7 @@ class MatrixFit:
             "record": "user",
             "budget": request.budget.to_json() if request.budget else None,
             "noise": None if request.without_noise else request.noise,
-            "loss": "huber" if request.huber else "squared",
+            "loss": request.users_loss,
             "settings": plan.algorithm.settings(),
             "public_facts": plan.facts.to_json(),
             **({"budget_shares": plan.shares} if request.budget_report else {}),

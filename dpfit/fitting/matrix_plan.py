@@ -9,16 +9,17 @@ from fractions import Fraction
 from typing import Final
 
 from dpfit.algorithms.complete_matrix import CompleteMatrix
-from dpfit.algorithms.matrix_rule import MatrixScale, default_rule
+from dpfit.algorithms.matrix_rule import SWEEPS, MatrixScale, default_rule
 from dpfit.errors import PrivacyError
 from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.charged_releases import SumRelease
 from dpfit.privacy.events import Event, NonPrivateEvent
 from dpfit.privacy.huber_release import huber_variance
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.user_release import NoiseLaw, UserNoise, UserRelease, plan_user_release
+from dpfit.privacy.user_release import NoiseLaw, plan_user_release
 from dpfit.privacy.user_sensitivity import UserGrid
 
 _HOPELESS: Final = 30.0
@@ -47,7 +48,7 @@ class MatrixPlan:
 
     algorithm: CompleteMatrix
     grid: UserGrid
-    releases: Sequence[UserRelease]
+    releases: Sequence[SumRelease]
     events: Sequence[Event]
     shares: dict[str, float]
     facts: PublicFacts
@@ -102,13 +103,12 @@ def plan_matrix(request: MatrixRequest, facts: PublicFacts) -> MatrixPlan:
         )
     algorithm = _algorithm(request, scale)
     grid = UserGrid(n_users, n_items, algorithm.rank if algorithm.has_factors else 0)
-    noise = UserNoise(request.law, request.knee, request.pure)
     planned, whole = algorithm.planned(), _whole(request)
     releases = [
         plan_user_release(
             one,
             grid,
-            noise,
+            request.user_noise,
             share=None if whole is None else whole * one.budget_part,
             adjacency=request.adjacency,
         )
@@ -139,10 +139,11 @@ def charge_ahead(request: MatrixRequest) -> list[Event]:
     replaced = request.adjacency is Adjacency.REPLACE_ONE
     quantity = Quantity.ITEM_SUMS if replaced else Quantity.ITEM_COUNTS
     planned = PlannedRelease("whole run", quantity, 1, Fraction(1))
-    noise = UserNoise(request.law, request.knee, request.pure)
     # With many items the l1 norm is of no use to a budget in rho, as in the final plan.
     grid = UserGrid(1, request.n_items or _MANY_ITEMS, 0)
-    release = plan_user_release(planned, grid, noise, share=whole, adjacency=request.adjacency)
+    release = plan_user_release(
+        planned, grid, request.user_noise, share=whole, adjacency=request.adjacency
+    )
     return [release.event()]
 
 
@@ -151,9 +152,7 @@ def _algorithm(request: MatrixRequest, scale: MatrixScale) -> CompleteMatrix:
     rule = default_rule(scale, huber=request.huber)
     asked = request.asked_settings()
     if asked.get("rank", rule.rank) and not rule.has_factors:
-        # Factors against the rule's advice: as many sweeps as it has at best.
-        best = default_rule(replace(scale, mu=1e9, pure=False), huber=False)
-        asked.setdefault("sweeps", best.sweeps)
+        asked.setdefault("sweeps", SWEEPS)  # factors against the rule's advice
     if "huber_threshold" in asked:
         asked["residual_clip"] = asked["huber_threshold"]
     asked["rank"] = min(asked.get("rank", rule.rank), scale.n_items)

@@ -11,11 +11,12 @@ from dpfit.errors import UsageError
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.mechanisms.huber import KNEES
-from dpfit.privacy.user_release import NoiseLaw
+from dpfit.privacy.user_release import NoiseLaw, UserNoise
 
-ALGORITHMS: Final = ("complete-matrix", "als", "irls")
-"""The private algorithm, and its originals without noise: for squares and for Huber's loss."""
-LOSSES: Final = ("squared", "huber")
+PRIVATE: Final = "complete-matrix"
+ORIGINALS: Final = {"als": "squared", "irls": "huber"}
+"""Algorithms without noise, and the loss of each."""
+_LOSSES: Final = tuple(ORIGINALS.values())
 _MOST_RANK: Final = 64
 _MOST_SWEEPS: Final = 1000
 _LARGEST_COUNT: Final = 2**31 - 1
@@ -74,7 +75,7 @@ class MatrixRequest:
     budget: Budget | None
     dataset: str
     value_range: tuple[float, float]
-    algorithm: str = "complete-matrix"
+    algorithm: str = PRIVATE
     without_noise: bool = False
     noise: str = NoiseLaw.GAUSSIAN.value
     huber_knee: float | None = None
@@ -92,10 +93,10 @@ class MatrixRequest:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        _one_of("--algo", self.algorithm, ALGORITHMS)
+        _one_of("--algo", self.algorithm, (PRIVATE, *ORIGINALS))
         _one_of("--noise", self.noise, tuple(NoiseLaw))
         if self.loss is not None:
-            _one_of("--loss", self.loss, LOSSES)
+            _one_of("--loss", self.loss, _LOSSES)
         self._check_privacy()
         low, high = self.value_range
         if not (low < high and 1e-100 < high - low < 1e100):
@@ -109,7 +110,7 @@ class MatrixRequest:
         _within("--n-items", self.n_items, 1, _LARGEST_COUNT)
 
     def _check_privacy(self) -> None:
-        if self.algorithm != "complete-matrix" and not self.without_noise:
+        if self.algorithm in ORIGINALS and not self.without_noise:
             raise UsageError(f"--algo {self.algorithm} is the original without noise")
         if self.budget is None and not self.without_noise:
             raise UsageError("no privacy budget was given")
@@ -128,9 +129,8 @@ class MatrixRequest:
                 raise UsageError(f"--huber-knee must be a multiple of 1/{_KNEE_STEP}")
 
     def _check_loss(self) -> None:
-        wanted = {"als": "squared", "irls": "huber"}.get(self.algorithm, self.loss)
-        if self.loss not in (None, wanted):
-            raise UsageError(f"--algo {self.algorithm} has --loss {wanted}")
+        if self.loss not in (None, self.users_loss):
+            raise UsageError(f"--algo {self.algorithm} has --loss {self.users_loss}")
         if self.huber_threshold is None:
             return
         if not self.huber:
@@ -151,9 +151,14 @@ class MatrixRequest:
         return budget is not None and budget.epsilon is not None and budget.delta is None
 
     @property
+    def users_loss(self) -> str:
+        """The asked one, or that of the algorithm."""
+        return ORIGINALS.get(self.algorithm, self.loss or "squared")
+
+    @property
     def huber(self) -> bool:
         """Whether the users' loss is Huber's."""
-        return self.algorithm == "irls" or self.loss == "huber"
+        return self.users_loss == "huber"
 
     @property
     def law(self) -> NoiseLaw:
@@ -166,6 +171,11 @@ class MatrixRequest:
         if self.huber_knee is not None:
             return Fraction(self.huber_knee)
         return Fraction(1 if self.pure else 2)
+
+    @property
+    def user_noise(self) -> UserNoise:
+        """The law with its knee, and the currency that it is charged in."""
+        return UserNoise(self.law, self.knee, self.pure)
 
     def asked_settings(self) -> dict[str, int | float]:
         """The settings of the algorithm that the user gave."""

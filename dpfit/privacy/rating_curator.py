@@ -22,7 +22,6 @@ from dpfit.privacy.charged_releases import ChargedReleases, SumRelease
 from dpfit.privacy.local_model import LocalModel
 from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.user_release import UserRelease
 from dpfit.privacy.user_sensitivity import UserGrid
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -79,7 +78,7 @@ class RatingCurator:
         ratings: UserRatings,
         grid: UserGrid,
         value_range: tuple[float, float],
-        releases: Iterable[UserRelease],
+        releases: Iterable[SumRelease],
         noise: Noise,
     ) -> None:
         self._ratings = ratings

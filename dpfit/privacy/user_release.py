@@ -6,18 +6,17 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import Final
 
 from dpfit.errors import PrivacyError
 from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.charged_releases import SumRelease
 from dpfit.privacy.conversion import pure_epsilon
 from dpfit.privacy.gaussian_release import GaussianRelease
 from dpfit.privacy.huber_release import HuberRelease
 from dpfit.privacy.laplace_release import LaplaceRelease
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.user_sensitivity import UserGrid, UserSensitivity, user_sensitivity
-
-UserRelease: TypeAlias = GaussianRelease | LaplaceRelease | HuberRelease
 
 # From one strip of the sampler, 2^-6 wide, to where floor(2^s X) stays inside int64.
 _SCALE_BITS: Final = range(6, 55)
@@ -57,7 +56,7 @@ def plan_user_release(
     *,
     share: Fraction | None,
     adjacency: Adjacency,
-) -> UserRelease:
+) -> SumRelease:
     """The finest unit for which ``count`` releases cost at most their share.
 
     Parameters
@@ -133,7 +132,7 @@ def _release(
     knee: Fraction,
     unit: int,
     scale_bits: int,
-) -> UserRelease:
+) -> SumRelease:
     l1, squared = sensitivity.l1, sensitivity.squared_l2
     label, quantity, count = planned.label, planned.quantity, planned.count
     match law:
