@@ -679,7 +679,7 @@ FAULTS = [
     Fault(
         "cap of a completion not checked before reading",
         "cli/matrix_inputs.py",
-        "        self.files.check_cap(charge_ahead(self.request))\n",
+        "        self.files.ledger.check(charge_ahead(self.request))\n",
         "",
         "tests/cli/test_complete_matrix.py",
     ),

@@ -89,7 +89,7 @@ class FitInputs:
         """
         self.files.check_apart_from([*self.reader.paths, *self.other_files], writes=writes)
         self._check_strict()
-        self.files.check_cap(charge_ahead(self.request))
+        self.files.ledger.check(charge_ahead(self.request))
 
     def _check_strict(self) -> None:
         """Name every missing fact at once, before the data are touched."""

@@ -88,7 +88,7 @@ class MatrixInputs:
                 f"--strict: not declared: {', '.join(missing)}",
                 hint="each is a public fact, given as an option",
             )
-        self.files.check_cap(charge_ahead(self.request))
+        self.files.ledger.check(charge_ahead(self.request))
 
     def load(self, streams: Streams) -> tuple[MatrixFit, IdTable]:
         """Read the ratings and plan the run; also the items, in an order that is public."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -73,6 +74,12 @@ class PredictOptions(ReadingOptions, OutputOptions):
         ),
     ] = None
     force: Annotated[bool, typer.Option("--force", help="Replace an existing output.")] = False
+
+    def refuse(self, names: Iterable[str], why: str) -> None:
+        """None of these options may be given."""
+        for name in names:
+            if getattr(self, name):
+                raise UsageError(f"--{name.replace('_', '-')} {why}")
 
 
 def predict(options: PredictOptions) -> None:

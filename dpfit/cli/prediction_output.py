@@ -7,13 +7,14 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.cli.streams import printable
+from dpfit.cli.targets import check_target
 from dpfit.files.atomic import written_atomically
 
 if TYPE_CHECKING:
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 Columns: TypeAlias = dict[str, NDArray[np.float64] | NDArray[np.object_]]
 Writer: TypeAlias = Callable[[Columns], None]
+
+
+def check_output(options: PredictOptions, reads: Iterable[str]) -> None:
+    """Refuse an output that is among what is read, or must not be replaced."""
+    if options.output is not None and options.output != "-":
+        check_target(options.output, force=options.force, reads=reads, replaces_models_only=False)
 
 
 @contextlib.contextmanager
@@ -59,8 +66,7 @@ def _line_writer(write: Callable[[str], object], separator: str, *, as_json: boo
             rows = zip(*lists, strict=True)
             text = [json.dumps(dict(zip(names, map(_plain, row), strict=True))) for row in rows]
         else:
-            lists = [[text_of(value) for value in column.tolist()] for column in columns.values()]
-            text = [separator.join(row) for row in zip(*lists, strict=True)]
+            text = [separator.join(row) for row in _texts(columns)]
         if text:
             write("\n".join(text) + "\n")
 
@@ -80,8 +86,7 @@ def _csv_writer(stream: object) -> Writer:
         if not started:
             rows.writerow(columns)
             started = True
-        lists = [[text_of(value) for value in column.tolist()] for column in columns.values()]
-        rows.writerows(zip(*lists, strict=True))
+        rows.writerows(_texts(columns))
         stream.write(buffer.getvalue().encode())  # type: ignore[attr-defined]
 
     return write
@@ -126,6 +131,11 @@ def show_evaluation(values: Mapping[str, float], source: str, *, as_json: bool) 
         return
     text = ", ".join(f"{name} {value:.6g}" for name, value in finite.items())
     sys.stderr.write(f"dpfit: evaluation (from {source}, not private): {text}\n")
+
+
+def _texts(columns: Columns) -> Iterator[tuple[str, ...]]:
+    lists = [[text_of(value) for value in column.tolist()] for column in columns.values()]
+    return zip(*lists, strict=True)
 
 
 def _plain(value: object) -> object:

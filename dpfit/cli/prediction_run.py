@@ -8,9 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.cli.metrics import metrics_for
-from dpfit.cli.prediction_output import Columns, prediction_writer, show_evaluation, text_of
+from dpfit.cli.prediction_output import (
+    Columns,
+    check_output,
+    prediction_writer,
+    show_evaluation,
+    text_of,
+)
 from dpfit.cli.reading import prediction_read_options
-from dpfit.cli.targets import check_target
 from dpfit.data.open import expand_inputs, format_of
 from dpfit.data.reader import Reader
 from dpfit.errors import DataError, UsageError
@@ -22,25 +27,19 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = NDArray[np.float64]
 
-
 _OF_RATINGS = ("user", "item", "value", "pairs", "top", "grouped", "ignore_new_items")
 
 
 def predict_rows(options: PredictOptions, content: bytes) -> None:
     """Run ``dpfit predict`` with a linear model, the content of the model file."""
     model = parse_linear_model(content, options.model)
-    for name in _OF_RATINGS:
-        if getattr(options, name):
-            option = name.replace("_", "-")
-            raise UsageError(f"--{option} is for models of ratings; this one is of rows")
+    options.refuse(_OF_RATINGS, "is for models of ratings; this one is of rows")
     if options.proba and model.classes is None:
         raise UsageError("--proba needs a model of classes; this one predicts a value")
     paths = expand_inputs(options.inputs)
     _check_columns(paths[0], format_of(paths[0], str(options.format)), model)
     reader = Reader(options.inputs, prediction_read_options(options, model))
-    if options.output is not None and options.output != "-":
-        reads = [*reader.paths, options.model]
-        check_target(options.output, force=options.force, reads=reads, replaces_models_only=False)
+    check_output(options, [*reader.paths, options.model])
     predictor = LinearPredictor(model)
     metrics = metrics_for(model, options.inputs[0]) if options.evaluate else None
     with prediction_writer(options) as write:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.cli.prediction_output import Columns, Writer, prediction_writer, show_evaluation
+from dpfit.cli.prediction_output import (
+    Columns,
+    Writer,
+    check_output,
+    prediction_writer,
+    show_evaluation,
+)
 from dpfit.cli.rating_reading import prediction_rating_options
-from dpfit.cli.targets import check_target
 from dpfit.data.id_table import IdTable
 from dpfit.data.open import STDIN
 from dpfit.data.pairs import Pairs, read_pairs
@@ -37,9 +41,7 @@ def predict_ratings(options: PredictOptions, content: bytes) -> None:
     ratings = _reader(options, model, options.inputs, values=True)
     asked = None if options.pairs is None else [options.pairs]
     wanted = _reader(options, model, asked, values=options.evaluate) if asked else None
-    if options.output is not None and options.output != "-":
-        reads = [*ratings.paths, *(wanted.paths if wanted else ()), options.model]
-        check_target(options.output, force=options.force, reads=reads, replaces_models_only=False)
+    check_output(options, [*ratings.paths, *(wanted.paths if wanted else ()), options.model])
     with np.errstate(over="ignore", invalid="ignore"):
         try:
             predictor = FactorPredictor(model, UserSolver(factor_outcome(model)))
@@ -53,10 +55,7 @@ def predict_ratings(options: PredictOptions, content: bytes) -> None:
 
 
 def _check(options: PredictOptions) -> None:
-    for name in _OF_ROWS:
-        if getattr(options, name):
-            option = name.replace("_", "-")
-            raise UsageError(f"--{option} is for models of rows; this one is of ratings")
+    options.refuse(_OF_ROWS, "is for models of rows; this one is of ratings")
     if options.missing != "error":
         raise UsageError("--missing is for models of rows; a rating is never empty")
     if options.pairs is not None and options.top is not None:
@@ -99,8 +98,8 @@ def _predict(
         _write_pairs(pairs, predicted, model, write)
     if options.evaluate:
         assert pairs.value is not None
-        errors = asdict(pair_errors(predicted, pairs.value))
-        values = {"pairs": errors["pairs"], "RMSE": errors["rmse"], "MAE": errors["mae"]}
+        errors = pair_errors(predicted, pairs.value)
+        values = {"pairs": errors.pairs, "RMSE": errors.rmse, "MAE": errors.mae}
         show_evaluation(values, "the ratings of --pairs", as_json=options.json)
 
 

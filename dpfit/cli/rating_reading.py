@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dpfit.cli.reading import cpu_count
 from dpfit.data.open import expand_inputs, format_of
-from dpfit.data.rating_options import RatingOptions
+from dpfit.data.rating_options import ROLES, RatingOptions
 from dpfit.data.ratings import RATING_EXTENSIONS, RatingReader
 from dpfit.files.factor_model import FactorModel
 
@@ -36,7 +36,7 @@ def stored_columns(reader: RatingReader) -> dict[str, str | None]:
     """The columns that a model keeps, by role; None where the format has no names."""
     if reader.format in _WITH_COLUMNS:
         return dict(reader.options.table_columns)
-    return dict.fromkeys(("user", "item", "value"))
+    return dict.fromkeys(ROLES)
 
 
 def prediction_rating_options(
@@ -56,7 +56,7 @@ def prediction_rating_options(
         Whether the column of ratings is wanted.
     """
     kind = format_of(expand_inputs(inputs)[0], str(options.format), RATING_EXTENSIONS)
-    stored = model.columns if kind in _WITH_COLUMNS else dict.fromkeys(("user", "item", "value"))
+    stored = model.columns if kind in _WITH_COLUMNS else dict.fromkeys(ROLES)
     return RatingOptions(
         format=str(options.format),
         user=options.user or stored["user"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from dpfit.cli import signals
 from dpfit.cli.targets import check_apart, check_target
@@ -14,9 +14,6 @@ from dpfit.errors import UsageError
 from dpfit.files.atomic import check_writable
 from dpfit.files.lock import lock_name
 from dpfit.privacy.ledger import Ledger
-
-if TYPE_CHECKING:
-    from dpfit.privacy.events import Event
 
 
 class FileOptions(Protocol):
@@ -114,10 +111,6 @@ class RunFiles:
             check_target(self.model_path, force=self.force, reads=reads, replaces_models_only=True)
         if writes:
             check_writable(self.ledger.path, overwrite=True)
-
-    def check_cap(self, events: Sequence[Event]) -> None:
-        """Refuse what the ledger's cap does not allow."""
-        self.ledger.check(events)
 
 
 def _stem(options: FileOptions, suffix: str) -> str:

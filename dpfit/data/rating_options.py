@@ -9,6 +9,7 @@ from dpfit.data.schema import one_line
 from dpfit.data.transcode import is_utf8
 from dpfit.errors import UsageError
 
+ROLES = ("user", "item", "value")
 DUPLICATES = ("error", "last")
 
 
@@ -65,7 +66,7 @@ class RatingOptions:
             names[name] = role
 
     def _columns(self) -> dict[str, str]:
-        named = {"user": self.user, "item": self.item, "value": self.value}
+        named = {role: getattr(self, role) for role in ROLES}
         return {
             role: name if self.header else numbered_name(name)
             for role, name in named.items()
@@ -82,7 +83,7 @@ class RatingOptions:
             One that is needed is not named.
         """
         columns = self._columns()
-        needed = ("user", "item", "value") if self.values else ("user", "item")
+        needed = ROLES if self.values else ROLES[:2]
         for role in needed:
             if role not in columns:
                 raise UsageError(f"the {role} column is not named", hint=f"name it with --{role}")
@@ -90,7 +91,7 @@ class RatingOptions:
 
     def refuse_columns(self, kind: str) -> None:
         """Nothing that names columns may be declared for a format without names."""
-        for role in ("user", "item", "value"):
+        for role in ROLES:
             if getattr(self, role) is not None:
                 raise UsageError(
                     f"--{role} names a column of a table; {kind} has no named columns",
