@@ -2,43 +2,28 @@
 
 Everything here happens where the ratings are: what comes out for a user depends on that user's own
 ratings and on the model, and is for that user only. Who has no ratings gets the released means of
-the items.
+the items, be it as a stranger to the file or since coefficients without ratings are zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.data.id_table import UNKNOWN, IdTable
+from dpfit.data.id_table import IdTable
 from dpfit.data.pairs import Pairs
 from dpfit.data.ratings_by_user import RatingsByUser
 from dpfit.files.factor_model import FactorModel
+from dpfit.fitting.user_solve import UserSolver
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
 _CELLS: Final = 1 << 21  # of a table of users by items that is held at a time: 16 MiB
-
-
-class LocalSolver(Protocol):
-    """Each user's own coefficients, and what they predict."""
-
-    def coefficients(self, ratings: RatingsByUser) -> Floats:
-        """Coefficients of each user, shape (n_users, q), from the user's own ratings."""
-
-    def predict(self, coefficients: Floats, users: Integers, items: Integers) -> Floats:
-        """Ratings of pairs, ``users`` being rows of the coefficients; shape (m,)."""
-
-    def predict_all(self, coefficients: Floats) -> Floats:
-        """Ratings of all items, shape (n_users, n_items).
-
-        They need not keep the range of the ratings: what lies beyond still ranks the items.
-        """
 
 
 @dataclass(frozen=True)
@@ -86,11 +71,11 @@ class FactorPredictor:
     ----------
     model : FactorModel
         Codes of items count its rows.
-    solver : LocalSolver
+    solver : UserSolver
         For the same model.
     """
 
-    def __init__(self, model: FactorModel, solver: LocalSolver) -> None:
+    def __init__(self, model: FactorModel, solver: UserSolver) -> None:
         self._model = model
         self._solver = solver
 
@@ -115,7 +100,6 @@ class FactorPredictor:
         for part in parts:
             names = users.texts[part.first_user : part.first_user + part.n_users]
             asked = pairs.users.find(names)
-            asked[np.diff(part.indptr) == 0] = UNKNOWN
             start = np.searchsorted(ordered, asked, side="left")
             length = np.searchsorted(ordered, asked, side="right") - start
             if not length.any():
@@ -149,8 +133,6 @@ class FactorPredictor:
 
     def _suggestions(self, ratings: RatingsByUser, n: int) -> Suggestions:
         scores = self._solver.predict_all(self._solver.coefficients(ratings))
-        without = np.diff(ratings.indptr) == 0
-        scores[without] = self._model.global_mean + self._model.bias
         scores[ratings.rows, ratings.items] = -np.inf
         item = _largest(scores, min(n, scores.shape[1]))
         value = np.take_along_axis(scores, item, axis=1)
