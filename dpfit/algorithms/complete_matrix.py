@@ -1,7 +1,8 @@
 """User-level private matrix completion: item biases, free local features, low-rank factors.
 
 Only quantities of items are released. Each user's own part is a ridge regression of the user's own
-ratings on them, solved where those ratings are: joint differential privacy (methods, 4.3).
+ratings on them, solved where those ratings are: joint differential privacy (methods, 4.3). The
+method and its constants are those of matrix completion, sections 2 and 3.
 """
 
 from __future__ import annotations

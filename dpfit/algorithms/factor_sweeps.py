@@ -2,7 +2,7 @@
 
 In each sweep every user solves for a factor of their own; one noisy Gram matrix, shared by all
 items, and noisy sums of residuals times factors move the item factors (methods, 4.3, in residual
-form). No user factor is ever released.
+form; matrix completion, 2.3). No user factor is ever released.
 """
 
 from __future__ import annotations

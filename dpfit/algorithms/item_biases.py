@@ -1,4 +1,4 @@
-"""Item biases from noisy counts and noisy sums: the first stage of completing a matrix."""
+"""Item biases from noisy counts and noisy sums: the first stage (matrix completion, 2.1)."""
 
 from __future__ import annotations
 

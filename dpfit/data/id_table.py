@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -97,6 +97,13 @@ def coded_ids(array: pa.Array) -> CodedText:
     encoded = plain.dictionary_encode()
     texts = encoded.dictionary.cast(pa.string())
     return coded_text(pa.DictionaryArray.from_arrays(encoded.indices, texts))
+
+
+def first_refused(cells: CodedText, allows: Callable[[str], bool]) -> int | None:
+    """The first cell whose text is not allowed, counted from 0; a null counts as empty text."""
+    texts = [*cells.texts, ""]  # the code of a null is -1: the last
+    refused = np.array([not allows(text) for text in texts])[cells.codes]
+    return int(np.argmax(refused)) if refused.any() else None
 
 
 def read_ids(path: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dpfit.data import libsvm, libsvm_reference
 from dpfit.data.encode import CodedText
-from dpfit.data.id_table import coded_ids
+from dpfit.data.id_table import coded_ids, first_refused
 from dpfit.data.indices import IndexRules, LineFault
 from dpfit.data.matrix_market import Entries, EntryParser, MatrixSize, read_size
 from dpfit.data.open import open_binary
@@ -49,9 +49,8 @@ class LibsvmRatings:
             labelled = self._labels.settled
             rows = libsvm.parse_block(block, path, self._index_rules, labelled)
             items = coded_ids(pa.array(rows.indices))
-            refused = [not self._rule.allows(text) for text in items.texts]
-            if any(refused):
-                entry = int(np.argmax(np.array(refused)[items.codes]))
+            entry = first_refused(items, self._rule.allows)
+            if entry is not None:
                 row = int(np.searchsorted(rows.indptr, entry, side="right")) - 1
                 line = self._line_of(block, row, labelled)
                 message = f"the item {self._rule.message}"

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import IO, BinaryIO, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
 from dpfit.data.delimited import delimiter_of
 from dpfit.data.encode import CellFault, CodedText, finite_numbers
-from dpfit.data.id_table import coded_ids
+from dpfit.data.id_table import coded_ids, first_refused
 from dpfit.data.open import open_binary
 from dpfit.data.parquet_columns import as_float64, is_number, is_text
 from dpfit.data.parquet_file import NOT_READABLE, damaged, fields_of, open_parquet, seekable
@@ -156,20 +155,16 @@ class ParquetRatings:
     def _block(self, batch: pa.RecordBatch) -> CodedRatings:
         users = _ids(batch.column(self._columns["user"]), "the user")
         items = _ids(batch.column(self._columns["item"]), "the item")
-        refused = np.array([not self._rule.allows(text) for text in items.texts] + [False])
-        if refused.any():
-            row = int(np.argmax(refused[items.codes]))
+        row = first_refused(items, self._rule.allows)
+        if row is not None:
             raise CellFault(row, f"the item {self._rule.message}", hint=self._rule.hint)
         if "value" not in self._columns:
             return CodedRatings(users, items, None)
         try:
-            return CodedRatings(users, items, finite_numbers(_number(batch, self._columns)))
+            values = as_float64(batch.column(self._columns["value"]))
+            return CodedRatings(users, items, finite_numbers(values))
         except CellFault as fault:
             raise CellFault(fault.row, f"the value {fault.message}") from None
-
-
-def _number(batch: pa.RecordBatch, columns: dict[str, str]) -> pa.Array:
-    return as_float64(batch.column(columns["value"]))
 
 
 def _check_type(field: pa.Field, role: str, path: str) -> None:
@@ -183,7 +178,7 @@ def _check_type(field: pa.Field, role: str, path: str) -> None:
 
 def _ids(array: pa.Array, what: str) -> CodedText:
     cells = coded_ids(array)
-    empty = np.array([not text for text in cells.texts] + [True])[cells.codes]
-    if empty.any():
-        raise CellFault(int(np.argmax(empty)), f"{what} is empty")
+    row = first_refused(cells, bool)
+    if row is not None:
+        raise CellFault(row, f"{what} is empty")
     return cells

@@ -96,8 +96,8 @@ def plan_matrix(request: MatrixRequest, facts: PublicFacts) -> MatrixPlan:
     )
     if request.pure and scale.scarcity > _HOPELESS:
         raise PrivacyError(
-            f"pure epsilon with {request.noise} noise is hopeless here: on an item's sum it would"
-            f" be {scale.scarcity / _HOPELESS:.0f} times the most that {n_users} users of"
+            f"pure epsilon with {request.noise} noise is hopeless here: the noise on an item's sum"
+            f" would be {scale.scarcity / _HOPELESS:.0f} times the most that {n_users} users of"
             f" {n_items} items can bear",
             hint="give --delta, or a far larger --eps",
         )
