@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 from dpfit.errors import UsageError
+from dpfit.fitting.checks import one_of, within
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.mechanisms.huber import KNEES
@@ -93,21 +93,21 @@ class MatrixRequest:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        _one_of("--algo", self.algorithm, (PRIVATE, *ORIGINALS))
-        _one_of("--noise", self.noise, tuple(NoiseLaw))
+        one_of("--algo", self.algorithm, (PRIVATE, *ORIGINALS))
+        one_of("--noise", self.noise, tuple(NoiseLaw))
         if self.loss is not None:
-            _one_of("--loss", self.loss, _LOSSES)
+            one_of("--loss", self.loss, _LOSSES)
         self._check_privacy()
         low, high = self.value_range
         if not (low < high and 1e-100 < high - low < 1e100):
             raise UsageError("--range needs two finite numbers, the lower first")
         self._check_loss()
-        _within("--rank", self.rank, 0, _MOST_RANK)
-        _within("--sweeps", self.sweeps, 1, _MOST_SWEEPS)
-        _within("--passes", self.passes, 1, _MOST_SWEEPS)
-        _within("--max-per-user", self.max_per_user, 1, 1e6)
-        _within("--n-users", self.n_users, 1, _LARGEST_COUNT)
-        _within("--n-items", self.n_items, 1, _LARGEST_COUNT)
+        within("--rank", self.rank, 0, _MOST_RANK)
+        within("--sweeps", self.sweeps, 1, _MOST_SWEEPS)
+        within("--passes", self.passes, 1, _MOST_SWEEPS)
+        within("--max-per-user", self.max_per_user, 1, 1e6)
+        within("--n-users", self.n_users, 1, _LARGEST_COUNT)
+        within("--n-items", self.n_items, 1, _LARGEST_COUNT)
 
     def _check_privacy(self) -> None:
         if self.algorithm in ORIGINALS and not self.without_noise:
@@ -124,13 +124,16 @@ class MatrixRequest:
         if self.huber_knee is not None:
             if self.law is not NoiseLaw.HUBER:
                 raise UsageError("--huber-knee belongs to --noise huber")
-            _within("--huber-knee", self.huber_knee, float(KNEES[0]), float(KNEES[1]))
+            within("--huber-knee", self.huber_knee, float(KNEES[0]), float(KNEES[1]))
             if not (self.huber_knee * _KNEE_STEP).is_integer():
                 raise UsageError(f"--huber-knee must be a multiple of 1/{_KNEE_STEP}")
 
     def _check_loss(self) -> None:
         if self.loss not in (None, self.users_loss):
-            raise UsageError(f"--algo {self.algorithm} has --loss {self.users_loss}")
+            raise UsageError(
+                f"--algo {self.algorithm} has --loss {self.users_loss}",
+                hint="leave --loss out, or choose the other original",
+            )
         if self.huber_threshold is None:
             return
         if not self.huber:
@@ -182,13 +185,3 @@ class MatrixRequest:
         names = ("rank", "sweeps", "passes", "max_per_user", "huber_threshold")
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
-
-
-def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise UsageError(f"{option} {value!r} is not known", hint=f"choose {' or '.join(known)}")
-
-
-def _within(option: str, value: float | None, least: float, most: float) -> None:
-    if value is not None and not (least <= value <= most and math.isfinite(value)):
-        raise UsageError(f"{option} must lie between {least:g} and {most:g}, not {value!r}")

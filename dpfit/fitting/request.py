@@ -10,6 +10,7 @@ from dpfit.algorithms.default_rule import WIDE
 from dpfit.design.grid import RowMap
 from dpfit.errors import UsageError
 from dpfit.files.linear_model import WITH_OFFSET
+from dpfit.fitting.checks import one_of
 from dpfit.losses.names import LOSSES, OF_CLASSES
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
@@ -205,7 +206,7 @@ class FitRequest:
 
     def __post_init__(self) -> None:
         if self.algorithm not in (*ALGORITHMS, *ORIGINALS):
-            _one_of("--algo", self.algorithm, (AUTO, *ALGORITHMS, *ORIGINALS))
+            one_of("--algo", self.algorithm, (AUTO, *ALGORITHMS, *ORIGINALS))
         if self.algorithm in ORIGINALS and not self.without_noise:
             raise UsageError(f"--algo {self.algorithm} is the original without noise")
         if self.budget is None and not self.without_noise:
@@ -215,11 +216,11 @@ class FitRequest:
                 f"--loss {self.loss!r} is not known", hint="give --loss absolute, and --quantile"
             )
         if self.loss is not None:
-            _one_of("--loss", self.loss, LOSSES)
+            one_of("--loss", self.loss, LOSSES)
             self._check_quantile()
             self.check_loss(self.loss)
         self._check_settings()
-        _one_of("--calibration", self.calibration, CALIBRATIONS)
+        one_of("--calibration", self.calibration, CALIBRATIONS)
         if self.printed:
             self._check_printed()
         _at_least_one("--threads", self.threads)
@@ -233,10 +234,10 @@ class FitRequest:
         _positive("--l1-radius", self.l1_radius)
         _usable("--l1-radius", self.l1_radius)
         if self.selection is not None:
-            _one_of("--selection", self.selection, SELECTIONS)
+            one_of("--selection", self.selection, SELECTIONS)
         _positive("--projection-radius", self.projection_radius)
         if self.threshold is not None:
-            _one_of("--threshold", self.threshold, THRESHOLDS)
+            one_of("--threshold", self.threshold, THRESHOLDS)
         self._check_median()
         _positive("--entry-clip", self.entry_clip)
         if self.entry_clip is not None and self.entry_clip > 1.0:
@@ -263,9 +264,9 @@ class FitRequest:
         if self.ridge is not None and not _RIDGES[0] <= self.ridge <= _RIDGES[1]:
             raise UsageError(f"--ridge must lie between {_RIDGES[0]:g} and {_RIDGES[1]:g} records")
         if self.noise is not None:
-            _one_of("--noise", self.noise, NOISES)
+            one_of("--noise", self.noise, NOISES)
         if self.batches is not None:
-            _one_of("--batches", self.batches, BATCHES)
+            one_of("--batches", self.batches, BATCHES)
         budget = self.budget
         if budget is None or not self.traits.pure:
             return
@@ -480,11 +481,6 @@ def only_loss(algorithm: str) -> str | None:
 
 def _with_setting(name: str) -> list[str]:
     return [algorithm for algorithm, traits in ALGORITHMS.items() if name in traits.settings]
-
-
-def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise UsageError(f"{option} {value!r} is not known", hint=f"choose {' or '.join(known)}")
 
 
 def _at_least_one(option: str, value: int) -> None:
