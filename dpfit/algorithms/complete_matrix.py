@@ -124,9 +124,11 @@ class CompleteMatrix:
     def _planned_sweeps(self, part: Fraction) -> list[PlannedRelease]:
         if not self.has_factors:
             return []
-        powers = [Fraction(self.growth) ** sweep for sweep in range(self.sweeps)]
+        # Powers of floats: exact ones of many sweeps would have too many digits.
+        powers = [Fraction(self.growth**sweep) for sweep in range(self.sweeps)]
+        each = part / sum(powers)
         return [
-            PlannedRelease(_sweep(t), Quantity.FACTOR_SUMS, 1, part * power / sum(powers))
+            PlannedRelease(_sweep(t), Quantity.FACTOR_SUMS, 1, each * power)
             for t, power in enumerate(powers)
         ]
 

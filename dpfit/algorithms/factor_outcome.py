@@ -29,7 +29,7 @@ class Standardised:
 
     @staticmethod
     def over(values: Floats, weights: Floats, length: float) -> Standardised:
-        """Weighted mean zero and weighted standard deviation ``length``.
+        """Weighted mean zero and weighted standard deviation ``length``; zero if all are equal.
 
         Parameters
         ----------
@@ -43,7 +43,8 @@ class Standardised:
         shares = weights / weights.sum()
         centre = float((shares * values).sum())
         variance = float((shares * (values - centre) ** 2).sum())
-        return Standardised(centre, length / (variance + 1e-12) ** 0.5)
+        rounding = 1e-12 * float((shares * values**2).sum())
+        return Standardised(centre, length / variance**0.5 if variance > rounding else 0.0)
 
     def of(self, values: Floats) -> Floats:
         """The feature."""

@@ -137,7 +137,8 @@ def released_move(
     sums = curator.factor_sums(label, directions.basis, CONSTANT, bounds) * length
     noise = curator.noise_scale(label) * bounds.longest * length
     steps = sums @ inverse / counts[:, None]
-    private = np.maximum(noise**2 * (inverse**2).sum(axis=0), _LEAST_NOISE) / counts[:, None] ** 2
+    least = _LEAST_NOISE * bounds.norm**2
+    private = np.maximum(noise**2 * (inverse**2).sum(axis=0), least) / counts[:, None] ** 2
     own = np.diag(inverse) * sampling[:, None]
     scale = directions.deviations
     return Move(

@@ -89,7 +89,8 @@ class BiasEstimate:
 
     def observe(self, values: Floats, noise_variance: Floats | float) -> None:
         """One more noisy look at the biases; only the privacy noise is new in it."""
-        precision = 1.0 / np.maximum(noise_variance, _LEAST_NOISE / self.items.counts**2)
+        least = _LEAST_NOISE * (self.unit / self.items.counts) ** 2
+        precision = 1.0 / np.maximum(noise_variance, least)
         self._weighted += values * precision
         self._precision += precision
 
@@ -99,7 +100,7 @@ class BiasEstimate:
         seen = self._weighted / self._precision
         variance = 1.0 / self._precision + self.variance * self.items.squared / counts**2
         basis = np.stack([np.log(counts) ** power for power in range(_DEGREE + 1)], axis=1)
-        basis /= np.abs(basis).max(axis=0)
+        basis /= np.fmax(np.abs(basis).max(axis=0), 1e-300)  # log 1 is zero
         for _ in range(4):
             centre = curve(basis, seen, 1.0 / (variance + self._prior))
             excess = seen - centre

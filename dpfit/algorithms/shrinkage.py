@@ -43,6 +43,7 @@ def standard_error(variance: Floats, prior: Floats) -> Floats:
 
 def curve(basis: Floats, values: Floats, weights: Floats) -> Floats:
     """Weighted least squares fit of ``values`` on the columns of ``basis``, evaluated there."""
+    weights = weights / weights.sum()  # so that the ridge is relative
     gram = basis.T @ (basis * weights[:, None])
     gram.flat[:: len(gram) + 1] += 1e-8
     return np.asarray(basis @ np.linalg.solve(gram, basis.T @ (weights * values)))

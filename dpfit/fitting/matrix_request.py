@@ -20,6 +20,7 @@ _LOSSES: Final = tuple(ORIGINALS.values())
 _MOST_RANK: Final = 64
 _MOST_SWEEPS: Final = 1000
 _LARGEST_COUNT: Final = 2**31 - 1
+_LONGEST_RANGE: Final = 1e15  # the fourth power of a rating is computed
 _KNEE_STEP: Final = 64
 
 
@@ -99,8 +100,9 @@ class MatrixRequest:
             one_of("--loss", self.loss, _LOSSES)
         self._check_privacy()
         low, high = self.value_range
-        if not (low < high and 1e-100 < high - low < 1e100):
+        if not -math.inf < low < high < math.inf:
             raise UsageError("--range needs two finite numbers, the lower first")
+        _within("the length of --range", high - low, 1.0 / _LONGEST_RANGE, _LONGEST_RANGE)
         self._check_loss()
         within("--rank", self.rank, 0, _MOST_RANK)
         within("--sweeps", self.sweeps, 1, _MOST_SWEEPS)

@@ -116,6 +116,52 @@ def test_users_and_items_may_stand_in_any_order() -> None:
     np.testing.assert_array_equal(outcomes[0].item_bias, outcomes[1].item_bias)
 
 
+@pytest.mark.parametrize("scale", [2.0**-50, 2.0**-20, 2.0**47])
+@pytest.mark.parametrize("private", [True, False])
+def test_the_unit_of_a_rating_is_of_no_account(scale: float, private: bool) -> None:
+    """Ratings in other units give the same result in those units, from 1e-15 to 1e15."""
+    ratings, outcomes = data()[0], []
+    for unit in (1.0, scale):
+        request = MatrixRequest(
+            Budget(epsilon=5.0, delta=1e-6) if private else None,
+            "planted",
+            (1.0 * unit, 5.0 * unit),
+            without_noise=not private,
+            seed=11 if private else None,
+            passes=2,
+            sweeps=3,
+        )
+        block = replace(ratings, value=ratings.value * unit)
+        outcomes.append(matrix_fit(request, block, SHAPE).run(lambda _: None, lambda _: None))
+    one, other = outcomes
+    assert one.rank == other.rank > 0
+    np.testing.assert_allclose(other.item_bias, one.item_bias * scale, rtol=1e-6, atol=1e-6 * scale)
+    np.testing.assert_allclose(other.noise_variance, one.noise_variance * scale**2)
+    np.testing.assert_array_equal(other.item_count, one.item_count)
+
+
+@pytest.mark.parametrize("value_range", [RANGE, (0.0, 1e-15), (1e6, 1e6 + 1.0)])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 1), (1, 3)])
+@pytest.mark.parametrize("noisy", [True, False])
+def test_the_least_of_ratings_are_no_fault(
+    value_range: tuple[float, float], shape: tuple[int, int], noisy: bool
+) -> None:
+    """After the charge nothing may fail: one user, one item, equal counts, ratings all equal."""
+    users, items = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
+    block = Triplets(users, items, np.full(len(users), value_range[1]))
+    request = MatrixRequest(
+        Budget(epsilon=5.0, delta=1e-6) if noisy else None,
+        "least",
+        value_range,
+        without_noise=not noisy,
+        seed=1 if noisy else None,
+        rank=2,
+    )
+    outcome = matrix_fit(request, block, shape).run(lambda _: None, lambda _: None)
+    for numbers in (outcome.item_bias, outcome.item_factors, list(outcome.constants().values())):
+        assert np.isfinite(numbers).all()
+
+
 def test_progress_counts_passes_and_sweeps() -> None:
     """Before each and at the end."""
     seen: list[int] = []
@@ -236,6 +282,14 @@ def test_features_are_standardised() -> None:
     feature = Standardised.over(values, weights, 0.3).of(values)
     assert np.average(feature, weights=weights) == pytest.approx(0.0, abs=1e-12)
     assert np.average(feature**2, weights=weights) == pytest.approx(0.09)
+
+
+def test_what_is_the_same_for_all_items_is_no_feature() -> None:
+    """A standard deviation of rounding errors is none."""
+    same = np.full(7, 1.0 / 3.0)
+    for values in (same, np.zeros(7)):
+        feature = Standardised.over(values, np.arange(1.0, 8.0), 0.3)
+        np.testing.assert_array_equal(feature.of(values), 0.0)
 
 
 @pytest.mark.parametrize("loss", ["squared", "huber"])

@@ -106,6 +106,14 @@ def test_parts_sum_to_one(rank: int) -> None:
     assert sum(one.budget_part for one in settings.planned()) == Fraction(1)
 
 
+def test_a_thousand_sweeps_are_planned_at_once() -> None:
+    """The parts of ever larger sweeps stay numbers of few digits, and still sum to one."""
+    rule = default_rule(MatrixScale(6000, 1000, RANGE, 1.8), huber=False)
+    parts = [one.budget_part for one in replace(rule, rank=1, sweeps=1000).planned()]
+    assert sum(parts) == 1
+    assert max(part.denominator.bit_length() for part in parts) < 4000
+
+
 class _Counting(NoNoise):
     """No noise; counts how many vectors were drawn."""
 
