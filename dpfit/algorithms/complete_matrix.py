@@ -93,8 +93,12 @@ class CompleteMatrix:
         return self.rank > 0 and self.sweeps > 0
 
     def settings(self) -> Mapping[str, Setting]:
-        """All settings, as JSON values, and whether it falls back to the biases."""
-        return {**asdict(self), "falls_back": not self.has_factors}
+        """All settings, as JSON values; those of factors are left out where there are none."""
+        values = {name: value for name, value in asdict(self).items() if value is not None}
+        if not self.has_factors:
+            for name in ("sweeps", "growth", "bias_share", "may_fall_back"):
+                del values[name]
+        return values
 
     def planned(self) -> list[PlannedRelease]:
         """Everything it will ask; the parts sum to one."""

@@ -33,6 +33,9 @@ def ledger_json(
                 "time": entry.get("time"),
                 "dataset": entry.get("dataset"),
                 "algorithm": entry.get("algorithm"),
+                "record": entry.get("record", "row"),
+                "asked": entry.get("budget"),
+                "adjacency": entry.get("adjacency"),
                 "outcome": outcomes[str(entry["run"])],
                 "assumed": _assumed(entry),
                 **_cost_json(compose(events_of(entry), adjacency), deltas),
@@ -53,6 +56,7 @@ def ledger_rows(
         rows = [
             ("data", str(entry.get("dataset"))),
             ("algorithm", _method(entry)),
+            ("asked", _asked(entry)),
             ("outcome", outcomes[str(entry["run"])]),
             ("assumed", ", ".join(_assumed(entry)) or "nothing"),
             *_cost_rows(compose(events_of(entry), adjacency), deltas),
@@ -77,6 +81,15 @@ def _method(entry: Json) -> str:
     return ", ".join(parts)
 
 
+def _asked(entry: Json) -> str:
+    """The run's own budget and relation, which the costs below need not be under."""
+    budget = entry.get("budget")
+    numbers = budget.items() if isinstance(budget, dict) else ()
+    asked = ", ".join(f"{name} {value:g}" for name, value in numbers if isinstance(value, float))
+    relation = f"{entry.get('adjacency')} of a {entry.get('record', 'row')}"
+    return f"{asked or 'no budget'} ({relation})"
+
+
 def _assumed(entry: Json) -> list[str]:
     facts = entry.get("public_facts")
     if not isinstance(facts, dict):
@@ -93,7 +106,9 @@ def _cost_json(cost: Cost, deltas: Sequence[float]) -> dict[str, object]:
         "private": not cost.infinite,
         "mu": _finite(cost.mu()),
         "rho": _finite(cost.rho_bound()),
-        "epsilon": [{"delta": d, "epsilon": _finite(cost.epsilon(d))} for d in deltas],
+        "epsilon": [
+            {"delta": d, "epsilon": _finite(cost.epsilon(d))} for d in _shown(cost, deltas)
+        ],
     }
 
 
@@ -101,7 +116,14 @@ def _cost_rows(cost: Cost, deltas: Sequence[float]) -> Rows:
     if cost.infinite:
         return [("epsilon", "unbounded: NOT PRIVATE")]
     rows = [("mu", f"{cost.mu():.6g}"), ("rho", f"{cost.rho_bound():.6g}")]
-    return rows + [(f"epsilon at delta {d:g}", f"{cost.epsilon(d):.6g}") for d in deltas]
+    shown = _shown(cost, deltas)
+    return rows + [(f"epsilon at delta {d:g}", f"{cost.epsilon(d):.6g}") for d in shown]
+
+
+def _shown(cost: Cost, deltas: Sequence[float]) -> Sequence[float]:
+    """With a delta of zero where that has an epsilon."""
+    pure = math.isfinite(cost.epsilon(0.0)) and cost.pure != 0
+    return [0.0, *deltas] if pure else deltas
 
 
 def epsilon_left(cap: Cap, spent: Cost) -> float:

@@ -165,7 +165,7 @@ def complete_matrix(options: CompleteMatrixOptions) -> None:
         document=lambda outcome: inputs.model(fitted, items, outcome).to_bytes(),
     )
     report_outcome(fitted, outcome, streams)
-    report_result(fitted, inputs.files, streams, as_json=options.json)
+    report_result(fitted, outcome, inputs.files, streams, as_json=options.json)
 
 
 OPTIONS, BODY = CompleteMatrixOptions, complete_matrix

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dpfit.algorithms.factor_outcome import FactorOutcome
 from dpfit.cli.run_files import RunFiles
 from dpfit.cli.run_report import charge_of, charge_text, listed
@@ -28,10 +26,13 @@ def report_outcome(fitted: MatrixFit, outcome: FactorOutcome, streams: Streams) 
         streams.inform(f"{why}: the model holds item biases only")
 
 
-def report_result(fitted: MatrixFit, files: RunFiles, streams: Streams, *, as_json: bool) -> None:
+def report_result(
+    fitted: MatrixFit, outcome: FactorOutcome, files: RunFiles, streams: Streams, *, as_json: bool
+) -> None:
     """Show what the run did: JSON on stdout if asked, a table to a person at a terminal."""
     if as_json:
-        streams.result_json({"schema_version": 1, **_plan_json(fitted, files)})
+        done = {"schema_version": 1, "rank": outcome.rank, **_plan_json(fitted, files)}
+        streams.result_json(done)
     streams.summary_table("dpfit complete-matrix", _summary(fitted, files))
 
 
@@ -58,13 +59,12 @@ def _summary(fitted: MatrixFit, files: RunFiles) -> list[tuple[str, str]]:
         ("settings", listed(plan.algorithm.settings())),
         ("charge", charge_text(plan.events, request)),
     ]
-    if not request.without_noise:
-        multipliers = listed(plan.noise_multipliers())
-        rows.append(("noise", f"{multipliers} (times the largest share of a user)"))
-    if request.budget_report:
-        rows.append(("budget", _percentages(plan.shares)))
-    return [*rows, ("model", files.model_path), ("ledger", files.ledger.path)]
-
-
-def _percentages(shares: Mapping[str, float]) -> str:
-    return ", ".join(f"{label} {100.0 * share:.3g} %" for label, share in shares.items())
+    rows += [("model", files.model_path), ("ledger", files.ledger.path)]
+    if request.without_noise:
+        return rows
+    rows.append(("noise", "times the largest share of a user"))
+    shares = plan.shares if request.budget_report else {}
+    for label, multiplier in plan.noise_multipliers().items():
+        share = f", {100.0 * shares[label]:.3g} % of the budget" if label in shares else ""
+        rows.append((label, f"{multiplier:.6g}{share}"))
+    return rows

@@ -42,7 +42,8 @@ def report_before_reading(
         streams.warn(
             f"{why}: the model is not private, and {ledger} counts as unbounded from now on"
         )
-    if options.ledger is not None and not os.path.exists(options.ledger):
+    new = options.ledger is not None and not os.path.exists(options.ledger)
+    if new and not options.dry_run:
         streams.inform(f"{options.ledger}: a new ledger, without a cap")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -102,14 +103,16 @@ class MatrixRequest:
         low, high = self.value_range
         if not -math.inf < low < high < math.inf:
             raise UsageError("--range needs two finite numbers, the lower first")
-        _within("the length of --range", high - low, 1.0 / _LONGEST_RANGE, _LONGEST_RANGE)
+        within("the length of --range", high - low, 1.0 / _LONGEST_RANGE, _LONGEST_RANGE)
         self._check_loss()
         within("--rank", self.rank, 0, _MOST_RANK)
         within("--sweeps", self.sweeps, 1, _MOST_SWEEPS)
+        if self.rank == 0 and self.sweeps is not None:
+            raise UsageError("--sweeps moves factors, and --rank 0 has none")
         within("--passes", self.passes, 1, _MOST_SWEEPS)
         within("--max-per-user", self.max_per_user, 1, 1e6)
         within("--n-users", self.n_users, 1, _LARGEST_COUNT)
-        within("--n-items", self.n_items, 1, _LARGEST_COUNT)
+        within("the number of --items", self.n_items, 1, _LARGEST_COUNT)
 
     def _check_privacy(self) -> None:
         if self.algorithm in ORIGINALS and not self.without_noise:
@@ -123,6 +126,8 @@ class MatrixRequest:
             )
         if self.budget is not None and self.law is not NoiseLaw.GAUSSIAN and not self.pure:
             _ = self.budget.total_rho  # a budget in mu is refused here
+        if self.without_noise and self.law is not NoiseLaw.GAUSSIAN:
+            raise UsageError("--noise is of no use in a run without noise")
         if self.huber_knee is not None:
             if self.law is not NoiseLaw.HUBER:
                 raise UsageError("--huber-knee belongs to --noise huber")

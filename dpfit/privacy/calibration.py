@@ -15,7 +15,10 @@ _RHO_RANGE = (1e-18, 1e5)
 _MU_RANGE = (1e-9, 1e3)
 _DELTA_LEAST = 1e-299  # a quarter of it, for folded losses, is within the conversions
 _DELTA_HINT = "choose delta well below 1/number of rows, for instance 1e-6"
-_BUDGET_HINT = "give one of --eps with --delta, --rho or --mu; medians need no --delta"
+_BUDGET_HINT = (
+    "give one of --eps with --delta, --rho or --mu; "
+    "medians, and ratings under Laplace noise, need no --delta"
+)
 
 
 @dataclass(frozen=True)

@@ -203,6 +203,8 @@ def _unique_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _plain(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"line {error.lineno}: not JSON"
+    if isinstance(error, UnicodeDecodeError):
+        return "not text"
     if isinstance(error, KeyError):
         return f"{error.args[0]} is missing"
     if isinstance(error, RecursionError):

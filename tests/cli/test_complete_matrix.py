@@ -295,7 +295,7 @@ def test_a_dry_run_spends_nothing(dpfit: Any) -> None:
         "complete-matrix", *COLUMNS, *FACTS, *BUDGET, "--dry-run", "--budget-report", "r.csv"
     )
     assert "dry run: nothing was spent" in shown.out
-    assert "item counts 1.47 %" in shown.out
+    assert "1.47 % of the budget" in shown.out
     assert complete(dpfit, *FACTS, *BUDGET)["events"] == report["events"]
 
 
