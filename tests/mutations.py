@@ -443,7 +443,7 @@ FAULTS = [
     Fault(
         "a factor model larger than its file read",
         "files/factor_model.py",
-        "if n_items * 8 * (2 + rank) > size:",
+        "if n_items * 8 * (2 + rank) > len(data):",
         "if False:",
         "tests/files/test_factor_model.py",
     ),
