@@ -170,8 +170,8 @@ def _refuse_beyond_cap(document: LedgerDocument, events: Sequence[Event], path: 
             f"{path}: the budget does not allow this run: epsilon would be {after:.4g} "
             f"at delta {cap.delta:g} under {cap.adjacency}, the cap is {cap.epsilon:g}, "
             f"{spent.epsilon(cap.delta):.4g} is spent",
-            hint="ask for less; a run under another --adjacency needs a ledger whose cap has it too; "
-            "`dpfit budget LEDGER` shows what is left",
+            hint="ask for less (`dpfit budget LEDGER` shows what is left); runs under another "
+            "--adjacency need a ledger whose cap has it too",
         )
 
 
