@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from dpfit.audit.bounds import Estimate, LowerBound, epsilon_bound, mu_bound, mu_estimate
 from dpfit.audit.stand_ins import Floats
-from dpfit.audit.two_worlds import TrialKeys, black_box_scores, white_box_scores
+from dpfit.audit.trial_keys import TrialKeys
+from dpfit.audit.two_worlds import black_box_scores, white_box_scores
 from dpfit.errors import UsageError
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.matrix_fit import MatrixFit
@@ -18,7 +19,8 @@ from dpfit.privacy.conversion import gaussian_epsilon
 
 Worlds: TypeAlias = tuple[LinearFit, LinearFit] | tuple[MatrixFit, MatrixFit]
 
-ATTACKS: Final = {"white-box": white_box_scores, "black-box": black_box_scores}
+Attack: TypeAlias = Callable[[Any, int, TrialKeys, Callable[[int], None]], tuple[Floats, Floats]]
+ATTACKS: Final[dict[str, Attack]] = {"white-box": white_box_scores, "black-box": black_box_scores}
 _MINIMISERS: Final = ("median-objective", "median-irls")
 _FEWEST_TRIALS: Final = 20
 _PILOTS: Final = 8
@@ -72,7 +74,9 @@ class Audit:
     worlds : pair of planned fits
         Neighbouring; without and with the canary.
     attack : str or None
-        One of :data:`ATTACKS`; None takes the stronger one of the algorithm.
+        What it is called; None takes the stronger one of :data:`ATTACKS`.
+    scores : callable, optional
+        The attack, where it is none of these.
     trials : int
         Runs in each world.
     delta : float
@@ -85,7 +89,7 @@ class Audit:
     Raises
     ------
     UsageError
-        A value is out of its range.
+        The trials are too few to show anything.
     """
 
     def __init__(
@@ -93,23 +97,18 @@ class Audit:
         worlds: Worlds,
         *,
         attack: str | None = None,
+        scores: Attack | None = None,
         trials: int,
         delta: float,
         confidence: float = 0.95,
         seed: int | None = None,
     ) -> None:
-        if attack is not None and attack not in ATTACKS:
-            hint = f"choose {' or '.join(ATTACKS)}"
-            raise UsageError(f"--attack {attack!r} is not known", hint=hint)
         if trials < _FEWEST_TRIALS:
             raise UsageError(f"--trials must be at least {_FEWEST_TRIALS}")
-        if not 0.5 <= confidence < 1.0:
-            raise UsageError("--confidence must lie between 0.5 and 1")
-        if not 0.0 <= delta < 1.0:
-            raise UsageError("--delta must lie between 0 and 1")
         self._worlds, self._delta, self._confidence = worlds, delta, confidence
         self.algorithm = worlds[0].request.algorithm
         self.attack = attack or default_attack(self.algorithm)
+        self._attack: Attack = scores or ATTACKS[self.attack]
         self.trials = trials
         self._seed = seed
 
@@ -121,7 +120,7 @@ class Audit:
     def seconds(self) -> float:
         """How long it may take, from a few runs that do not count."""
         start = time.perf_counter()
-        self._scores(_PILOTS, None, lambda done: None)
+        self._attacked(_PILOTS, None, lambda done: None)
         return (time.perf_counter() - start) / _PILOTS * self.trials
 
     def run(self, report_progress: Callable[[int], None]) -> Finding:
@@ -132,7 +131,7 @@ class Audit:
         report_progress : callable
             Called with the number of runs done.
         """
-        scores = self._scores(self.trials, self._seed, report_progress)
+        scores = self._attacked(self.trials, self._seed, report_progress)
         world = self._worlds[0]
         claimed = compose(world.events, world.request.adjacency)
         return Finding(
@@ -143,10 +142,10 @@ class Audit:
             mu_estimate(scores, self._confidence),
         )
 
-    def _scores(
+    def _attacked(
         self, trials: int, seed: int | None, show: Callable[[int], None]
     ) -> tuple[Floats, Floats]:
-        return ATTACKS[self.attack](self._worlds, trials, TrialKeys(seed), show)
+        return self._attack(self._worlds, trials, TrialKeys(seed), show)
 
 
 def default_attack(algorithm: str) -> str:

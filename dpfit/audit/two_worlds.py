@@ -10,33 +10,13 @@ import numpy as np
 from dpfit.audit.bounds import learning
 from dpfit.audit.models import numbers_of
 from dpfit.audit.stand_ins import Floats
+from dpfit.audit.trial_keys import TrialKeys
 from dpfit.audit.witness import Witness
 from dpfit.errors import NotConvergedError
 from dpfit.fitting.linear_fit import LinearFit
-from dpfit.privacy.mechanisms.noise import Noise, noise_of
+from dpfit.privacy.mechanisms.noise import Noise
 
-_STRIDE: Final = 1 << 40  # between the keys of two seeds
 _RIDGE: Final = 1e-3
-
-
-class TrialKeys:
-    """Fresh noise for each trial.
-
-    Parameters
-    ----------
-    seed : int or None
-        None takes every key from the operating system, as a private run does.
-    """
-
-    def __init__(self, seed: int | None) -> None:
-        self._seed = seed
-        self._made = 0
-
-    def noise(self) -> Noise:
-        """Of the next trial."""
-        self._made += 1
-        seed = None if self._seed is None else self._seed * _STRIDE + self._made
-        return noise_of(private=True, seed=seed)
 
 
 def white_box_scores(
@@ -58,7 +38,7 @@ def white_box_scores(
     scores = np.zeros((2, trials))
     for number in range(trials):
         for actual, world in enumerate(worlds):
-            witness = Witness(worlds, actual, keys.noise())
+            witness = Witness(worlds, world, keys.noise())
             world.plan.algorithm.run(witness, _ignore)
             scores[actual, number] = witness.log_ratio
         report_progress(2 * number + 2)

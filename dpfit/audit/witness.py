@@ -37,8 +37,8 @@ class Witness:
     ----------
     worlds : pair of planned fits
         Without and with the canary.
-    actual : int
-        Which of them runs.
+    real : planned fit
+        The one that runs: one of them, or one between them.
     noise : Noise
         Of the run, under a key of its own.
 
@@ -50,9 +50,9 @@ class Witness:
         The same, of each coordinate of the released gradients alone.
     """
 
-    def __init__(self, worlds: Sequence[Attacked], actual: int, noise: Noise) -> None:
+    def __init__(self, worlds: Sequence[Attacked], real: Attacked, noise: Noise) -> None:
         self._noise = Overheard(noise)
-        self._real = worlds[actual].curator(self._noise)
+        self._real = real.curator(self._noise)
         self._silences = (Silence(), Silence())
         self._means = [
             world.curator(silence) for world, silence in zip(worlds, self._silences, strict=True)

@@ -39,8 +39,8 @@ def linear_worlds(request: FitRequest, rows: int, features: int) -> tuple[Linear
     PrivacyError, UsageError
         As the configuration's own run.
     """
-    request = replace(request, declared=_facts(request, rows, features))
-    low, high = 0.0, _MOST_COUNT if request.loss == "poisson" else 1.0
+    request = replace(request, declared=declared_facts(request, rows, features))
+    low, high = 0.0, highest_target(request)
     target = np.where(np.arange(rows) % 2 == 0, low, high)
     target[-1] = low
     present = target.copy()
@@ -50,12 +50,18 @@ def linear_worlds(request: FitRequest, rows: int, features: int) -> tuple[Linear
     return _fit(request, target), _fit(request, present)
 
 
-def _facts(request: FitRequest, rows: int, features: int) -> DeclaredFacts:
+def highest_target(request: FitRequest) -> float:
+    """The top of the target's range, which begins at 0; a class of two."""
+    return _MOST_COUNT if request.loss == "poisson" else 1.0
+
+
+def declared_facts(request: FitRequest, rows: int, features: int) -> DeclaredFacts:
+    """Everything public about synthetic records."""
     facts = DeclaredFacts(n_rows=rows, n_features=features, index_base=0)
     if request.loss in OF_CLASSES:
         count = 2 if request.loss == "logistic" else 3
         return replace(facts, labels=tuple(float(label) for label in range(count)))
-    return replace(facts, target_range=(0.0, _MOST_COUNT if request.loss == "poisson" else 1.0))
+    return replace(facts, target_range=(0.0, highest_target(request)))
 
 
 def _fit(request: FitRequest, target: np.ndarray) -> LinearFit:

@@ -20,7 +20,9 @@ class AuditOptions(ModelOptions, OutputOptions):
     attack: Annotated[
         str | None,
         typer.Option(
-            "--attack", metavar="NAME", help="white-box or black-box [default: by algorithm]."
+            "--attack",
+            metavar="NAME",
+            help="white-box, black-box, score or one-run [default: by algorithm].",
         ),
     ] = None
     trials: Annotated[
@@ -33,7 +35,10 @@ class AuditOptions(ModelOptions, OutputOptions):
         int, typer.Option("--rows", metavar="N", help="Synthetic records, or users.")
     ] = 50
     features: Annotated[
-        int, typer.Option("--features", metavar="D", help="Their columns, or items.")
+        int,
+        typer.Option(
+            "--features", metavar="D", help="Their columns or items; canaries of one-run."
+        ),
     ] = 3
     rank: Annotated[
         int | None, typer.Option("--rank", metavar="R", help="Of --algo complete-matrix.")
@@ -64,16 +69,14 @@ def audit(options: AuditOptions) -> None:
     apart by what it releases. Reads no file and charges no ledger.
     """
     from dpfit.cli.audit_inputs import audit_of
-    from dpfit.cli.audit_report import finding_json, finding_rows
+    from dpfit.cli.audit_report import result_json, result_rows
 
     streams = options.streams()
     signals.install(options.timeout)
     prepared = audit_of(options)
     duration = prepared.seconds()
-    streams.inform(
-        f"{prepared.attack} attack, {prepared.trials} runs in each of two worlds, "
-        f"about {duration:.0f} seconds"
-    )
+    runs = "1 run" if prepared.trials == 1 else f"{prepared.trials} runs in each of two worlds"
+    streams.inform(f"{prepared.attack} attack, {runs}, about {duration:.0f} seconds")
     with streams.progress_bar("attacking", prepared.steps) as show:
 
         def between_runs(done: int) -> None:
@@ -82,9 +85,9 @@ def audit(options: AuditOptions) -> None:
 
         finding = prepared.run(between_runs)
     if options.json:
-        streams.result_json(finding_json(options, prepared, finding))
+        streams.result_json(result_json(options, prepared, finding))
     else:
-        streams.result_table(*finding_rows(options, prepared, finding))
+        streams.result_table(*result_rows(options, prepared, finding))
     if not finding.holds:
         raise PrivacyError("the audit shows more than is claimed", hint="repeat it, then report it")
 

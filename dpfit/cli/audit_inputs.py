@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
-from dpfit.audit.audit import Audit, Worlds
+from dpfit.audit.audit import ATTACKS, Attack, Audit, Worlds
 from dpfit.audit.matrix_worlds import matrix_worlds
+from dpfit.audit.one_run import OneRun
+from dpfit.audit.score_attack import ScoreAttack
 from dpfit.audit.worlds import linear_worlds
 from dpfit.cli.fit_inputs import configured
 from dpfit.cli.model_options import ModelOptions
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from dpfit.cli.audit import AuditOptions
 
 COMPLETE_MATRIX: Final = "complete-matrix"
+SCORE: Final = "score"
+ONE_RUN: Final = "one-run"
+KNOWN: Final = (*ATTACKS, SCORE, ONE_RUN)
 _DATASET: Final = "synthetic"
 _OF_RATINGS: Final = ("rank", "sweeps", "passes", "max_per_user")
 _OF_BOTH: Final = ("algo", "noise", "loss", "huber_threshold")
@@ -28,7 +33,7 @@ _DELTA: Final = 1e-6  # where the budget names none
 _LARGEST: Final = 100_000
 
 
-def audit_of(options: AuditOptions) -> Audit:
+def audit_of(options: AuditOptions) -> Audit | OneRun:
     """The attack on the configuration, ready to run.
 
     Raises
@@ -36,23 +41,48 @@ def audit_of(options: AuditOptions) -> Audit:
     UsageError, PrivacyError
         As of a run of the configuration.
     """
+    if not 0.5 <= options.confidence < 1.0:
+        raise UsageError("--confidence must lie between 0.5 and 1")
     for name in ("rows", "features"):
         if not 2 <= getattr(options, name) <= _LARGEST:
             raise UsageError(f"--{name} must lie between 2 and {_LARGEST}")
-    worlds: Worlds
+    if options.attack not in (None, *KNOWN):
+        raise UsageError(
+            f"--attack {options.attack!r} is not known", hint=f"choose {' or '.join(KNOWN)}"
+        )
     if options.algo == COMPLETE_MATRIX:
+        if options.attack not in (None, *ATTACKS):
+            raise UsageError(f"--attack {options.attack} is not for --algo complete-matrix")
         asked = _matrix_request(options)
-        worlds = matrix_worlds(asked, options.rows, options.features)
-        budget = asked.budget
-    else:
-        request = _fit_request(options)
-        worlds = linear_worlds(request, options.rows, options.features)
-        budget = request.budget
+        return _two_worlds(options, matrix_worlds(asked, options.rows, options.features), asked)
+    request = _fit_request(options)
+    if options.attack == ONE_RUN:
+        _refuse(options, ("rows", "trials"), f"has no meaning with --attack {ONE_RUN}")
+        return OneRun(
+            request,
+            options.features,
+            delta=_delta(request.budget),
+            confidence=options.confidence,
+            seed=options.seed,
+        )
+    if options.attack == SCORE:
+        attack = ScoreAttack(request, options.rows, options.features, seed=options.seed)
+        return _two_worlds(options, attack.worlds, request, attack.scores)
+    return _two_worlds(options, linear_worlds(request, options.rows, options.features), request)
+
+
+def _two_worlds(
+    options: AuditOptions,
+    worlds: Worlds,
+    request: FitRequest | MatrixRequest,
+    scores: Attack | None = None,
+) -> Audit:
     return Audit(
         worlds,
         attack=options.attack,
+        scores=scores,
         trials=options.trials,
-        delta=_delta(budget),
+        delta=_delta(request.budget),
         confidence=options.confidence,
         seed=options.seed,
     )

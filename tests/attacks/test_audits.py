@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from dpfit.audit import two_worlds
+from dpfit.audit import trial_keys
 from dpfit.audit.audit import ATTACKS, Audit, Finding
 from dpfit.audit.matrix_worlds import matrix_worlds
+from dpfit.audit.one_run import ABLE, Guesses, OneRun
+from dpfit.audit.score_attack import ScoreAttack
 from dpfit.audit.worlds import linear_worlds
 from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.fitting.request import ALGORITHMS, FitRequest
@@ -83,6 +87,63 @@ def test_a_run_of_many_steps_is_tight(algorithm: str) -> None:
     assert found.holds
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_no_record_is_found_by_its_score(algorithm: str) -> None:
+    """The score attack of the literature, on typical records, shows no more either."""
+    steps = {"iterations": 3} if "iterations" in ALGORITHMS[algorithm].settings else {}
+    attack = ScoreAttack(request(algorithm, **steps), 20, 3, seed=SEED)
+    audit = Audit(
+        attack.worlds, attack="score", scores=attack.scores, trials=40, delta=DELTA, seed=SEED
+    )
+    assert audit.run(lambda done: None).holds
+
+
+def one_run(algorithm: str, adjacency: Adjacency = Adjacency.REPLACE_ONE) -> Guesses:
+    asked = request(algorithm, adjacency=adjacency, iterations=3, step_size=0.2)
+    audit = OneRun(asked, 500, delta=DELTA, confidence=0.95, seed=SEED)
+    return audit.run(lambda done: None)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("algorithm", ABLE)
+def test_one_run_shows_a_part_of_the_claim(algorithm: str, adjacency: Adjacency) -> None:
+    """A single run with many canaries shows something, and no more than is claimed."""
+    found = one_run(algorithm, adjacency)
+    assert found.holds
+    assert found.epsilon > 1.0
+
+
+def test_one_run_without_noise_breaks_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a hundredth of the noise nearly all guesses are right, which is seen from one run."""
+    small = Budget.from_request(0.5, DELTA, None, None)
+    monkeypatch.setattr(trial_keys, "noise_of", lambda **asked: Small(noise_of(**asked)._bits))
+    asked = replace(request("dp-gd", iterations=3, step_size=0.2), budget=small)
+    assert not OneRun(asked, 500, delta=DELTA, confidence=0.95, seed=SEED).run(ignore).holds
+
+
+def test_a_finished_score_attack_has_power(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hardly any noise the score tells the worlds apart, beyond a small claim."""
+    small = Budget.from_request(0.5, DELTA, None, None)
+    monkeypatch.setattr(trial_keys, "noise_of", lambda **asked: Small(noise_of(**asked)._bits))
+    asked = replace(request("dp-gd", iterations=3, step_size=0.2), budget=small)
+    attack = ScoreAttack(asked, 20, 3, seed=SEED)
+    audit = Audit(
+        attack.worlds, attack="score", scores=attack.scores, trials=100, delta=DELTA, seed=SEED
+    )
+    assert not audit.run(ignore).holds
+
+
+def ignore(done: int) -> None:
+    pass
+
+
+class Small(ExactNoise):
+    """A hundredth of the noise that was charged."""
+
+    def integers(self, scale_bits: int, size: int, step: int):  # type: ignore[no-untyped-def]
+        return super().integers(scale_bits, size, step) // 100
+
+
 class Halved(ExactNoise):
     """Noise of half the size that was charged."""
 
@@ -99,7 +160,7 @@ def halved(**asked: object) -> Noise:
 @pytest.mark.parametrize("iterations", [1, 4])
 def test_too_little_noise_is_found(monkeypatch: pytest.MonkeyPatch, iterations: int) -> None:
     """With half of the noise the bound exceeds the claim, so the attack has power."""
-    monkeypatch.setattr(two_worlds, "noise_of", halved)
+    monkeypatch.setattr(trial_keys, "noise_of", halved)
     found = finding(request("dp-gd", iterations=iterations, step_size=0.2), 400)
     assert found.mu.value > 1.3 * found.claimed.mu()
     assert not found.holds
@@ -107,6 +168,6 @@ def test_too_little_noise_is_found(monkeypatch: pytest.MonkeyPatch, iterations: 
 
 def test_too_little_noise_is_found_in_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a single step the model alone tells it, too."""
-    monkeypatch.setattr(two_worlds, "noise_of", halved)
+    monkeypatch.setattr(trial_keys, "noise_of", halved)
     found = finding(request("dp-gd", iterations=1, step_size=0.2), 400, "black-box")
     assert not found.holds

@@ -12,6 +12,7 @@ from dpfit.audit.bounds import (
     mu_bound,
     mu_estimate,
     mu_of_rates,
+    one_run_epsilon,
     upper_rate,
 )
 from dpfit.privacy.conversion import gaussian_delta
@@ -62,3 +63,23 @@ def test_bounds_hold_as_often_as_stated() -> None:
     most = binom.isf(1e-9, audits, 0.2)
     assert failures <= most
     assert estimates <= most
+
+
+@pytest.mark.parametrize(("correct", "guesses"), [(0, 10), (5, 10), (95, 100), (100, 100)])
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_one_run_bound_is_where_so_many_become_unlikely(
+    correct: int, guesses: int, delta: float
+) -> None:
+    """At the bound the chance of so many right guesses, by randomised response and by what delta
+    adds, is the error that was allowed; written out term by term."""
+    canaries = 1000
+    epsilon = one_run_epsilon(correct, guesses, canaries=canaries, delta=delta, confidence=0.95)
+    chance = 1.0 / (1.0 + np.exp(-epsilon))
+    beta = binom.sf(correct - 1, guesses, chance)
+    sums = np.cumsum([binom.pmf(correct - i, guesses, chance) for i in range(1, correct + 1)])
+    alpha = max((total / i for i, total in enumerate(sums, 1)), default=0.0)
+    p_value = beta + 2 * canaries * delta * alpha
+    if epsilon > 0.0:
+        assert p_value == pytest.approx(0.05, rel=1e-3)
+    else:
+        assert p_value > 0.05

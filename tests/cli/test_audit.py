@@ -28,13 +28,28 @@ def test_a_seed_repeats_an_audit(dpfit: Any) -> None:
     first, third = json.loads(one.out), json.loads(other.out)
     assert first["holds"] is True
     assert first["claimed"]["epsilon"] <= 4.0
-    assert first["mu_estimate"] != third["mu_estimate"]
+    assert first["audited"]["mu_estimate"] != third["audited"]["mu_estimate"]
+
+
+def test_one_run_of_many_canaries(dpfit: Any) -> None:
+    """It tells guesses instead of trials."""
+    asked = ("--algo", "dp-gd", "--iterations", "2", "--attack", "one-run", "--features", "200")
+    outcome = dpfit.here("audit", *BUDGET, *asked)
+    assert outcome.status == 0
+    assert "of 40, about 200 canaries" in outcome.out
+    assert "one-run attack, 1 run, about" in outcome.err
+    told = json.loads(dpfit.here("audit", *BUDGET, *asked, "--json").out)
+    assert told["audited"]["epsilon"]["guesses"] == 40
 
 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
         (("--attack", "guess"), "--attack 'guess' is not known"),
+        (("--algo", "dp-fw", "--attack", "one-run"), "needs gradients on all columns"),
+        (("--attack", "one-run", "--trials", "50"), "--trials has no meaning with"),
+        (("--algo", "complete-matrix", "--attack", "score"), "is not for --algo complete-matrix"),
+        (("--loss", "poisson", "--algo", "dp-gd", "--attack", "score"), "does not know --loss"),
         (("--trials", "3"), "--trials must be at least"),
         (("--confidence", "1"), "--confidence must lie"),
         (("--rows", "1"), "--rows must lie"),
