@@ -9,7 +9,7 @@ import typer
 
 from dpfit.cli import signals
 from dpfit.cli.model_options import ModelOptions
-from dpfit.cli.options import OutputOptions
+from dpfit.cli.options import Format, OutputOptions
 from dpfit.errors import PrivacyError
 
 
@@ -17,6 +17,16 @@ from dpfit.errors import PrivacyError
 class AuditOptions(ModelOptions, OutputOptions):
     """Everything ``dpfit audit`` takes."""
 
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="FILE", help="Attack among real records. NOT private."),
+    ] = None
+    format: Annotated[
+        Format, typer.Option("--format", help="Of --data; auto goes by the file's extension.")
+    ] = Format.AUTO
+    label: Annotated[
+        str | None, typer.Option("--label", metavar="COLUMN", help="Target column of --data.")
+    ] = None
     attack: Annotated[
         str | None,
         typer.Option(
@@ -66,13 +76,15 @@ def audit(options: AuditOptions) -> None:
     """Attack a configuration and compare what it shows with what is claimed.
 
     Runs it many times on two synthetic neighbouring data sets, with real noise, and tells them
-    apart by what it releases. Reads no file and charges no ledger.
+    apart by what it releases. Charges no ledger, and reads no file but that of --data.
     """
     from dpfit.cli.audit_inputs import audit_of
     from dpfit.cli.audit_report import result_json, result_rows
 
     streams = options.streams()
     signals.install(options.timeout)
+    if options.data is not None:
+        streams.warn(f"--data {options.data}: what this audit prints is NOT private")
     prepared = audit_of(options)
     duration = prepared.seconds()
     runs = "1 run" if prepared.trials == 1 else f"{prepared.trials} runs in each of two worlds"

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
 from dpfit.audit.audit import ATTACKS, Attack, Audit, Worlds
+from dpfit.audit.data_worlds import data_worlds
 from dpfit.audit.matrix_worlds import matrix_worlds
 from dpfit.audit.one_run import OneRun
 from dpfit.audit.score_attack import ScoreAttack
@@ -14,10 +15,12 @@ from dpfit.cli.fit_inputs import configured
 from dpfit.cli.model_options import ModelOptions
 from dpfit.cli.options import BudgetOptions
 from dpfit.cli.requested_budget import requested_budget
+from dpfit.data.reader import Reader, ReadOptions
 from dpfit.errors import UsageError
 from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.fitting.request import FitRequest, only_loss
 from dpfit.privacy.calibration import Budget
+from dpfit.privacy.records import Layout
 
 if TYPE_CHECKING:
     from dpfit.cli.audit import AuditOptions
@@ -50,12 +53,20 @@ def audit_of(options: AuditOptions) -> Audit | OneRun:
         raise UsageError(
             f"--attack {options.attack!r} is not known", hint=f"choose {' or '.join(KNOWN)}"
         )
+    if options.data is None:
+        _refuse(options, ("format", "label"), "belongs to --data")
     if options.algo == COMPLETE_MATRIX:
+        _refuse(options, ("data",), "is not for --algo complete-matrix")
         if options.attack not in (None, *ATTACKS):
             raise UsageError(f"--attack {options.attack} is not for --algo complete-matrix")
         asked = _matrix_request(options)
         return _two_worlds(options, matrix_worlds(asked, options.rows, options.features), asked)
     request = _fit_request(options)
+    if options.data is not None:
+        _refuse(options, ("rows", "features"), "has no meaning with --data")
+        if options.attack not in (None, *ATTACKS):
+            raise UsageError(f"--attack {options.attack} has records of its own: leave --data out")
+        return _two_worlds(options, _of_file(options, options.data), request)
     if options.attack == ONE_RUN:
         _refuse(options, ("rows", "trials"), f"has no meaning with --attack {ONE_RUN}")
         return OneRun(
@@ -69,6 +80,16 @@ def audit_of(options: AuditOptions) -> Audit | OneRun:
         attack = ScoreAttack(request, options.rows, options.features, seed=options.seed)
         return _two_worlds(options, attack.worlds, request, attack.scores)
     return _two_worlds(options, linear_worlds(request, options.rows, options.features), request)
+
+
+def _of_file(options: AuditOptions, path: str) -> Worlds:
+    """The worlds of ``--data``; without ``--loss`` by the file's labels."""
+    reading = ReadOptions(format=str(options.format), label=options.label, threads=1)
+    reader = Reader([path], reading)
+    blocks = list(reader)
+    columns = reader.feature_map
+    layout = Layout(columns.n_features if columns else None, reader.index_base)
+    return data_worlds(_configuration(options), blocks, layout, source=path)
 
 
 def _two_worlds(
@@ -96,15 +117,15 @@ def _delta(budget: Budget | None) -> float:
     return 0.0 if budget.pure else _DELTA
 
 
+def _configuration(options: AuditOptions) -> FitRequest:
+    return configured(
+        options, row_norm=options.row_norm, without_noise=False, dataset=_DATASET, seed=None
+    )
+
+
 def _fit_request(options: AuditOptions) -> FitRequest:
     _refuse(options, _OF_RATINGS, "belongs to --algo complete-matrix")
-    request = configured(
-        options,
-        row_norm=options.row_norm,
-        without_noise=False,
-        dataset=_DATASET,
-        seed=None,
-    )
+    request = _configuration(options)
     loss = request.loss or only_loss(request.algorithm) or "logistic"
     return replace(request, loss=loss)
 

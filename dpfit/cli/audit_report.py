@@ -20,6 +20,8 @@ def result_rows(
 ) -> tuple[str, list[tuple[str, str]]]:
     """Title and rows: claimed beside audited."""
     title = f"{audit.algorithm}, {audit.attack} attack, {options.adjacency}"
+    if options.data is not None:
+        title += f", {options.data}: NOT private"
     found = result.epsilon if isinstance(result.epsilon, float) else result.epsilon.value
     rows = [
         (f"claimed epsilon at delta {result.delta:g}", f"{result.claimed_epsilon:.4g}"),
@@ -58,8 +60,9 @@ def result_json(
         "algorithm": audit.algorithm,
         "attack": audit.attack,
         "adjacency": str(options.adjacency),
-        "rows": options.rows if isinstance(result, Finding) else result.canaries + 1,
-        "features": options.features,
+        "data": options.data,
+        "private": options.data is None,
+        **({} if options.data else _size(options, result)),
         "trials": audit.trials,
         "confidence": options.confidence,
         "reproducible": options.seed is not None,
@@ -71,6 +74,11 @@ def result_json(
         "audited": _audited(result),
         "holds": result.holds,
     }
+
+
+def _size(options: AuditOptions, result: Finding | Guesses) -> dict[str, object]:
+    rows = options.rows if isinstance(result, Finding) else result.canaries + 1
+    return {"rows": rows, "features": options.features}
 
 
 def _audited(result: Finding | Guesses) -> dict[str, object]:

@@ -42,6 +42,20 @@ def test_one_run_of_many_canaries(dpfit: Any) -> None:
     assert told["audited"]["epsilon"]["guesses"] == 40
 
 
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
+def test_an_audit_among_real_records_is_marked(dpfit: Any, adjacency: str) -> None:
+    """As not private, on stderr, in the table and in JSON; the claim holds there, too."""
+    asked = ("--data", dpfit.svm(), "--algo", "dp-gd", "--adjacency", adjacency)
+    fast = ("audit", "--iterations", "1", "--trials", "40", *BUDGET)
+    outcome = dpfit.here(*fast, *asked)
+    assert outcome.status == 0
+    assert "NOT private" in outcome.err.splitlines()[0]
+    assert outcome.out.splitlines()[0].endswith("tiny.svm: NOT private")
+    told = json.loads(dpfit.here(*fast, *asked, "--json", "-q").out)
+    assert told["private"] is False
+    assert told["holds"] is True
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
@@ -50,6 +64,9 @@ def test_one_run_of_many_canaries(dpfit: Any) -> None:
         (("--attack", "one-run", "--trials", "50"), "--trials has no meaning with"),
         (("--algo", "complete-matrix", "--attack", "score"), "is not for --algo complete-matrix"),
         (("--loss", "poisson", "--algo", "dp-gd", "--attack", "score"), "does not know --loss"),
+        (("--label", "y"), "--label belongs to --data"),
+        (("--data", "tiny.svm", "--rows", "9"), "--rows has no meaning with --data"),
+        (("--data", "tiny.svm", "--attack", "one-run"), "has records of its own"),
         (("--trials", "3"), "--trials must be at least"),
         (("--confidence", "1"), "--confidence must lie"),
         (("--rows", "1"), "--rows must lie"),
