@@ -1,6 +1,7 @@
 """Two synthetic neighbouring data sets that are as far apart as the neighbouring relation allows.
 
-All records have the same row, as long as the bound on rows allows, and their labels alternate: what
+All records have the same row, as long as the bound on rows allows, in one column, or in all columns
+alike where the noise goes by the largest entry of a row. Their labels alternate: what
 they add to a gradient cancels at zero and pulls a model that noise has led astray back to where the
 canary's residual saturates. The canary is the last record: there with one label in the first world
 and with the opposite one in the second, or under add-remove only in the second.
@@ -8,6 +9,7 @@ and with the opposite one in the second, or under add-remove only in the second.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Final
 
@@ -66,10 +68,11 @@ def declared_facts(request: FitRequest, rows: int, features: int) -> DeclaredFac
 
 def _fit(request: FitRequest, target: np.ndarray) -> LinearFit:
     n = len(target)
+    d = (request.declared.n_features or 1) if request.traits.by_entry else 1
     block = RowBlock(
-        indptr=np.arange(n + 1, dtype=np.int64),
-        indices=np.zeros(n, np.int32),
-        values=np.full(n, request.row_norm),
+        indptr=np.arange(0, n * d + 1, d, dtype=np.int64),
+        indices=np.tile(np.arange(d, dtype=np.int32), n),
+        values=np.full(n * d, request.row_norm / math.sqrt(d)),
         target=target,
     )
     return LinearFit(request, [block], layout=Layout, source=SOURCE)
