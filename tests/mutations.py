@@ -1075,6 +1075,41 @@ FAULTS = [
         "2.0 * length * _ERROR",
         "tests/laws/test_real_vectors.py",
     ),
+    Fault(
+        "half the noise that was charged",
+        "privacy/charged_releases.py",
+        "return self._noise.integers(release.scale_bits, size, self._next_step())",
+        "return self._noise.integers(release.scale_bits - 1, size, self._next_step())",
+        "tests/attacks/test_audits.py",
+    ),
+    Fault(
+        "an audit counts the trials it learned from",
+        "audit/bounds.py",
+        "counted(slice(known, None), best)",
+        "counted(slice(None), best)",
+        "tests/attacks/test_bounds.py",
+    ),
+    Fault(
+        "an audit takes rates for their upper bounds",
+        "audit/bounds.py",
+        "bound = betaincinv(inside + 1.0, trials - inside, 1.0 - error)",
+        "bound = inside / trials",
+        "tests/attacks/test_bounds.py",
+    ),
+    Fault(
+        "an audit by one run forgets delta",
+        "audit/bounds.py",
+        "return beta + alpha * delta * 2 * canaries",
+        "return beta",
+        "tests/attacks/test_bounds.py",
+    ),
+    Fault(
+        "the attacker knows one data set only",
+        "audit/witness.py",
+        "shift = np.where(unit > 0.0, (flat(second) - mean) / unit, 0.0)",
+        "shift = np.where(unit > 0.0, (flat(first) - mean) / unit, 0.0)",
+        "tests/attacks/test_audits.py",
+    ),
 ]
 
 

@@ -18,7 +18,7 @@ from typer.models import OptionInfo
 
 from dpfit.errors import StorageError, UsageError, reason_of
 
-COMMANDS: Final = ("fit", "complete-matrix", "predict", "budget")
+COMMANDS: Final = ("fit", "complete-matrix", "predict", "budget", "audit")
 
 Options = TypeVar("Options")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpfit.algorithms.outcome import Outcome
 from dpfit.cli.reading import cpu_count, read_options
@@ -23,6 +23,7 @@ from dpfit.privacy.records import DeclaredFacts, Label, Layout
 
 if TYPE_CHECKING:
     from dpfit.cli.fit import FitOptions
+    from dpfit.cli.model_options import ModelOptions
 
 
 @dataclass(frozen=True)
@@ -172,27 +173,46 @@ class FitInputs:
 def _request(
     options: FitOptions, schema: Schema, declared: DeclaredFacts, dataset: str, *, exposed: bool
 ) -> FitRequest:
+    return configured(
+        options,
+        row_norm=options.row_norm if options.row_norm is not None else schema.row_norm,
+        without_noise=options.non_private or options.algo in ORIGINALS,
+        dataset=dataset,
+        exposed=exposed,
+        declared=declared,
+        positive_label=_positive_label(options.positive_label, declared.labels),
+        strict=options.strict,
+        seed=options.seed,
+        threads=options.threads or cpu_count(),
+    )
+
+
+def configured(
+    options: ModelOptions,
+    *,
+    row_norm: float | None,
+    without_noise: bool,
+    seed: int | None,
+    **facts: Any,
+) -> FitRequest:
+    """The request that a configuration makes; ``facts`` are fields of it about data and machine."""
     if options.dense and options.sparsity is not None:
         raise UsageError("--dense and --sparsity exclude each other")
-    row_norm = options.row_norm if options.row_norm is not None else schema.row_norm
     normalize = options.normalize_rows
     if normalize is None:
         normalize = row_norm is None
-    without_noise = options.non_private or options.algo in ORIGINALS
     loss = options.loss
     if loss is None and options.quantile is not None and options.algo == AUTO:
         loss = "absolute"  # the only one with quantiles
     algorithm = chosen_algorithm(options.algo, loss, intercept=options.intercept)
     return FitRequest(
         sparsity=options.sparsity,
-        budget=requested_budget(options, seed=options.seed, without_noise=without_noise),
+        budget=requested_budget(options, seed=seed, without_noise=without_noise),
         without_noise=without_noise,
-        dataset=dataset,
         algorithm=algorithm,
         loss=loss or only_loss(algorithm),
         joint_rows=_joint_rows(options.sparsity_mode),
         huber_threshold=options.huber_threshold,
-        exposed=exposed,
         iterations=options.iterations,
         step_size=options.step_size,
         residual_clip=options.residual_clip,
@@ -211,11 +231,8 @@ def _request(
         intercept=options.intercept,
         adjacency=options.adjacency,
         calibration=options.calibration,
-        declared=declared,
-        positive_label=_positive_label(options.positive_label, declared.labels),
-        strict=options.strict,
-        seed=options.seed,
-        threads=options.threads or cpu_count(),
+        seed=seed,
+        **facts,
     )
 
 

@@ -25,7 +25,7 @@ from dpfit.losses.squared import Squared
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.events import Event
 from dpfit.privacy.ledger_document import Json
-from dpfit.privacy.mechanisms.noise import noise_of
+from dpfit.privacy.mechanisms.noise import Noise, noise_of
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.records import Label, Layout, PrivateRecords, RecordCollector
 
@@ -125,16 +125,21 @@ class LinearFit:
             Coefficients on rows as the record map leaves them.
         """
         reserve(self.description())
-        plan = self.plan
-        curator = Curator(
+        noise = noise_of(private=not self.request.without_noise, seed=self.request.seed)
+        return self.plan.algorithm.run(self.curator(noise), report_progress)
+
+    def curator(self, noise: Noise) -> Curator:
+        """The door to these records, with that noise. A run that is charged goes through
+        :meth:`run`; an audit, whose records are synthetic, makes the noise of each trial itself.
+        """
+        return Curator(
             records=self._records,
-            loss=plan.loss,
-            grid=plan.grid,
-            n_rows=plan.facts.integer("rows"),
-            releases=plan.releases,
-            noise=noise_of(private=not self.request.without_noise, seed=self.request.seed),
+            loss=self.plan.loss,
+            grid=self.plan.grid,
+            n_rows=self.plan.facts.integer("rows"),
+            releases=self.plan.releases,
+            noise=noise,
         )
-        return plan.algorithm.run(curator, report_progress)
 
     def description(self) -> Json:
         """What the ledger says about the run, beside its events."""

@@ -16,7 +16,7 @@ from dpfit.fitting.matrix_plan import MatrixPlan, plan_matrix, public_facts
 from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.privacy.events import Event
 from dpfit.privacy.ledger_document import Json
-from dpfit.privacy.mechanisms.noise import noise_of
+from dpfit.privacy.mechanisms.noise import Noise, noise_of
 from dpfit.privacy.public_facts import Origin, PublicFact
 from dpfit.privacy.rating_curator import RatingCurator, check_memory
 from dpfit.privacy.rating_records import private_ratings
@@ -101,14 +101,20 @@ class MatrixFit:
             Public quantities of the items.
         """
         reserve(self.description())
-        curator = RatingCurator(
+        noise = noise_of(private=not self.request.without_noise, seed=self.request.seed)
+        return self.plan.algorithm.run(self.curator(noise), report_progress)
+
+    def curator(self, noise: Noise) -> RatingCurator:
+        """The door to these ratings, with that noise. A run that is charged goes through
+        :meth:`run`; an audit, whose ratings are synthetic, makes the noise of each trial itself.
+        """
+        return RatingCurator(
             ratings=self._ratings,
             grid=self.plan.grid,
             value_range=self.request.value_range,
             releases=self.plan.releases,
-            noise=noise_of(private=not self.request.without_noise, seed=self.request.seed),
+            noise=noise,
         )
-        return self.plan.algorithm.run(curator, report_progress)
 
     def description(self) -> Json:
         """What the ledger says about the run, beside its events."""

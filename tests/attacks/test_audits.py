@@ -1,0 +1,173 @@
+"""Attacks on every algorithm: none shows more than is claimed, and the audit itself can fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dpfit.audit import trial_keys
+from dpfit.audit.audit import ATTACKS, Audit, Finding
+from dpfit.audit.matrix_worlds import matrix_worlds
+from dpfit.audit.one_run import ABLE, Guesses, OneRun
+from dpfit.audit.score_attack import ScoreAttack
+from dpfit.audit.worlds import linear_worlds
+from dpfit.fitting.matrix_request import MatrixRequest
+from dpfit.fitting.request import ALGORITHMS, FitRequest
+from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.calibration import Budget
+from dpfit.privacy.mechanisms.noise import ExactNoise, Noise, noise_of
+
+DELTA = 1e-5
+BUDGET = Budget.from_request(8.0, DELTA, None, None)
+SEED = 1  # keys from a seed: these tests give the same answer every time
+
+
+def request(algorithm: str, **settings: object) -> FitRequest:
+    return FitRequest(
+        sparsity=2 if ALGORITHMS[algorithm].sparsity else None,
+        budget=BUDGET,
+        dataset="synthetic",
+        algorithm=algorithm,
+        loss="absolute" if algorithm.startswith("median") else "logistic",
+        **settings,  # type: ignore[arg-type]
+    )
+
+
+def finding(asked: FitRequest, trials: int, attack: str | None = None, rows: int = 20) -> Finding:
+    worlds = linear_worlds(asked, rows, 3)
+    return Audit(worlds, attack=attack, trials=trials, delta=DELTA, seed=SEED).run(
+        lambda done: None
+    )
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_no_attack_shows_more_than_is_claimed(
+    algorithm: str, adjacency: Adjacency, attack: str
+) -> None:
+    """Of every algorithm, under both neighbouring relations, by what it releases on the way and by
+    its model alone."""
+    steps = {"iterations": 3} if "iterations" in ALGORITHMS[algorithm].settings else {}
+    assert finding(request(algorithm, adjacency=adjacency, **steps), 40, attack).holds
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("law", ["gaussian", "laplace", "huber"])
+def test_no_attack_on_ratings_shows_more(law: str, adjacency: Adjacency, attack: str) -> None:
+    """Nor of a completion of ratings, with noise of any law."""
+    asked = MatrixRequest(
+        BUDGET if law == "gaussian" else Budget.from_request(8.0, None, None, None, pure=True),
+        "synthetic",
+        (0.0, 1.0),
+        noise=law,
+        adjacency=adjacency,
+        passes=2,
+    )
+    worlds = matrix_worlds(asked, 20, 3)
+    audit = Audit(worlds, attack=attack, trials=24, delta=DELTA, seed=SEED)
+    assert audit.run(lambda done: None).holds
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_one_release_is_tight(adjacency: Adjacency) -> None:
+    """Of one Gaussian release the bound comes within 15 % of the claim in mu."""
+    found = finding(request("dp-gd", iterations=1, adjacency=adjacency), 1200)
+    assert 0.85 * found.claimed.mu() <= found.mu.value <= found.claimed.mu()
+    assert found.estimate.low <= found.claimed.mu() <= found.estimate.high
+
+
+@pytest.mark.parametrize("algorithm", ["dp-gd", "dp-ight"])
+def test_a_run_of_many_steps_is_tight(algorithm: str) -> None:
+    """Of a run with short steps the estimate does: the charge of many steps has no slack."""
+    found = finding(request(algorithm, iterations=6, step_size=0.2), 500)
+    assert found.estimate.value == pytest.approx(found.claimed.mu(), rel=0.15)
+    assert found.holds
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_no_record_is_found_by_its_score(algorithm: str) -> None:
+    """The score attack of the literature, on typical records, shows no more either."""
+    steps = {"iterations": 3} if "iterations" in ALGORITHMS[algorithm].settings else {}
+    attack = ScoreAttack(request(algorithm, **steps), 20, 3, seed=SEED)
+    audit = Audit(
+        attack.worlds, attack="score", scores=attack.scores, trials=40, delta=DELTA, seed=SEED
+    )
+    assert audit.run(lambda done: None).holds
+
+
+def one_run(algorithm: str, adjacency: Adjacency = Adjacency.REPLACE_ONE) -> Guesses:
+    asked = request(algorithm, adjacency=adjacency, iterations=3, step_size=0.2)
+    audit = OneRun(asked, 500, delta=DELTA, confidence=0.95, seed=SEED)
+    return audit.run(lambda done: None)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("algorithm", ABLE)
+def test_one_run_shows_a_part_of_the_claim(algorithm: str, adjacency: Adjacency) -> None:
+    """A single run with many canaries shows something, and no more than is claimed."""
+    found = one_run(algorithm, adjacency)
+    assert found.holds
+    assert found.epsilon > 1.0
+
+
+def test_one_run_without_noise_breaks_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a hundredth of the noise nearly all guesses are right, which is seen from one run."""
+    small = Budget.from_request(0.5, DELTA, None, None)
+    monkeypatch.setattr(trial_keys, "noise_of", lambda **asked: Small(noise_of(**asked)._bits))
+    asked = replace(request("dp-gd", iterations=3, step_size=0.2), budget=small)
+    assert not OneRun(asked, 500, delta=DELTA, confidence=0.95, seed=SEED).run(ignore).holds
+
+
+def test_a_finished_score_attack_has_power(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hardly any noise the score tells the worlds apart, beyond a small claim."""
+    small = Budget.from_request(0.5, DELTA, None, None)
+    monkeypatch.setattr(trial_keys, "noise_of", lambda **asked: Small(noise_of(**asked)._bits))
+    asked = replace(request("dp-gd", iterations=3, step_size=0.2), budget=small)
+    attack = ScoreAttack(asked, 20, 3, seed=SEED)
+    audit = Audit(
+        attack.worlds, attack="score", scores=attack.scores, trials=100, delta=DELTA, seed=SEED
+    )
+    assert not audit.run(ignore).holds
+
+
+def ignore(done: int) -> None:
+    pass
+
+
+class Small(ExactNoise):
+    """A hundredth of the noise that was charged."""
+
+    def integers(self, scale_bits: int, size: int, step: int):  # type: ignore[no-untyped-def]
+        return super().integers(scale_bits, size, step) // 100
+
+
+class Halved(ExactNoise):
+    """Noise of half the size that was charged."""
+
+    def integers(self, scale_bits: int, size: int, step: int):  # type: ignore[no-untyped-def]
+        return super().integers(scale_bits, size, step) // 2
+
+
+def halved(**asked: object) -> Noise:
+    noise = noise_of(**asked)  # type: ignore[arg-type]
+    assert isinstance(noise, ExactNoise)
+    return Halved(noise._bits)
+
+
+@pytest.mark.parametrize("iterations", [1, 4])
+def test_too_little_noise_is_found(monkeypatch: pytest.MonkeyPatch, iterations: int) -> None:
+    """With half of the noise the bound exceeds the claim, so the attack has power."""
+    monkeypatch.setattr(trial_keys, "noise_of", halved)
+    found = finding(request("dp-gd", iterations=iterations, step_size=0.2), 400)
+    assert found.mu.value > 1.3 * found.claimed.mu()
+    assert not found.holds
+
+
+def test_too_little_noise_is_found_in_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a single step the model alone tells it, too."""
+    monkeypatch.setattr(trial_keys, "noise_of", halved)
+    found = finding(request("dp-gd", iterations=1, step_size=0.2), 400, "black-box")
+    assert not found.holds

@@ -1,0 +1,82 @@
+"""``dpfit audit`` from the shell."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+FAST = ("audit", "--iterations", "1", "--trials", "40", "--rows", "20")
+BUDGET = ("--eps", "4", "--delta", "1e-5")
+
+
+def test_claim_and_audit_stand_side_by_side(dpfit: Any) -> None:
+    """On stdout the table; on stderr how many runs and how long, first."""
+    outcome = dpfit.here(*FAST, *BUDGET, "--algo", "dp-gd")
+    assert outcome.status == 0
+    assert "claimed epsilon at delta 1e-05  " in outcome.out
+    assert outcome.out.count("audited, at least") == 2
+    assert outcome.err.startswith("dpfit: white-box attack, 40 runs in each of two worlds, about ")
+
+
+def test_a_seed_repeats_an_audit(dpfit: Any) -> None:
+    """To the bit; without one, keys are fresh."""
+    asked = (*FAST, *BUDGET, "--algo", "dp-gd", "--json")
+    one, two, other = (dpfit.here(*asked, *seed) for seed in (("--seed", "5"),) * 2 + ((),))
+    assert one.out == two.out
+    first, third = json.loads(one.out), json.loads(other.out)
+    assert first["holds"] is True
+    assert first["claimed"]["epsilon"] <= 4.0
+    assert first["audited"]["mu_estimate"] != third["audited"]["mu_estimate"]
+
+
+def test_one_run_of_many_canaries(dpfit: Any) -> None:
+    """It tells guesses instead of trials."""
+    asked = ("--algo", "dp-gd", "--iterations", "2", "--attack", "one-run", "--features", "200")
+    outcome = dpfit.here("audit", *BUDGET, *asked)
+    assert outcome.status == 0
+    assert "of 40, about 200 canaries" in outcome.out
+    assert "one-run attack, 1 run, about" in outcome.err
+    told = json.loads(dpfit.here("audit", *BUDGET, *asked, "--json").out)
+    assert told["audited"]["epsilon"]["guesses"] == 40
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
+def test_an_audit_among_real_records_is_marked(dpfit: Any, adjacency: str) -> None:
+    """As not private, on stderr, in the table and in JSON; the claim holds there, too."""
+    asked = ("--data", dpfit.svm(), "--algo", "dp-gd", "--adjacency", adjacency)
+    fast = ("audit", "--iterations", "1", "--trials", "40", *BUDGET)
+    outcome = dpfit.here(*fast, *asked)
+    assert outcome.status == 0
+    assert "NOT private" in outcome.err.splitlines()[0]
+    assert outcome.out.splitlines()[0].endswith("tiny.svm: NOT private")
+    told = json.loads(dpfit.here(*fast, *asked, "--json", "-q").out)
+    assert told["private"] is False
+    assert told["holds"] is True
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (("--attack", "guess"), "--attack 'guess' is not known"),
+        (("--algo", "dp-fw", "--attack", "one-run"), "needs gradients on all columns"),
+        (("--attack", "one-run", "--trials", "50"), "--trials has no meaning with"),
+        (("--algo", "complete-matrix", "--attack", "score"), "is not for --algo complete-matrix"),
+        (("--loss", "poisson", "--algo", "dp-gd", "--attack", "score"), "does not know --loss"),
+        (("--label", "y"), "--label belongs to --data"),
+        (("--data", "tiny.svm", "--rows", "9"), "--rows has no meaning with --data"),
+        (("--data", "tiny.svm", "--attack", "one-run"), "has records of its own"),
+        (("--trials", "3"), "--trials must be at least"),
+        (("--confidence", "1"), "--confidence must lie"),
+        (("--rows", "1"), "--rows must lie"),
+        (("--rank", "2"), "--rank belongs to --algo complete-matrix"),
+        (("--algo", "complete-matrix", "--step-size", "1"), "--step-size is no setting of"),
+        (("--algo", "gd"), "the original without noise"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(dpfit: Any, asked: tuple[str, ...], message: str) -> None:
+    """Before the first run."""
+    outcome = dpfit.here("audit", *BUDGET, *asked)
+    assert outcome.status == 2
+    assert message in outcome.err
