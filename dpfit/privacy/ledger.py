@@ -18,10 +18,11 @@ from dpfit.errors import PrivacyError, StorageError, reason_of
 from dpfit.files.atomic import write_atomically
 from dpfit.files.lock import locked
 from dpfit.privacy.accountant import compose
+from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.events import Event, NonPrivateEvent
-from dpfit.privacy.ledger_document import Cap, Json, LedgerDocument, parse_ledger
+from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger
 
-_LARGEST_FILE = 1 << 30  # a ledger of a million runs; more is not ours
+_LARGEST_FILE = 1 << 28  # a ledger of a hundred thousand runs; more is not ours
 
 
 class Ledger:
@@ -47,6 +48,7 @@ class Ledger:
         self.path = path
         self._lock_timeout = lock_timeout
         self._while_waiting = while_waiting
+        self._known = LedgerDocument()  # as last read or written here; only ever compared with
 
     def read(self, *, must_exist: bool = False) -> LedgerDocument:
         """The verified document; an empty one if the file does not exist.
@@ -76,7 +78,8 @@ class Ledger:
             if status.st_size > _LARGEST_FILE:
                 raise PrivacyError(f"{self.path}: damaged ledger: larger than a ledger can be")
             with open(self.path, "rb") as stream:
-                return parse_ledger(stream.read(), self.path)
+                self._known = parse_ledger(stream.read(), self.path, self._known)
+                return self._known
         except FileNotFoundError:
             if must_exist:
                 raise StorageError(f"{self.path}: no such file") from None
@@ -141,14 +144,18 @@ class Ledger:
                     **description,
                 }
             )
-            write_atomically(self.path, document.to_bytes(), overwrite=True, last_look=last_look)
+            self._write(document, last_look)
         return document.entries[-1]
 
     def close(self, run: str, outcome: str, **detail: str) -> None:
         """Append how a run ended, ``released`` or ``aborted``. The charge does not change."""
         with self._locked() as last_look:
             document = self.read().append({"kind": outcome, "run": run, "time": _now(), **detail})
-            write_atomically(self.path, document.to_bytes(), overwrite=True, last_look=last_look)
+            self._write(document, last_look)
+
+    def _write(self, document: LedgerDocument, last_look: Callable[[], None]) -> None:
+        write_atomically(self.path, document.to_bytes(), overwrite=True, last_look=last_look)
+        self._known = document
 
     def _locked(self) -> AbstractContextManager[Callable[[], None]]:
         return locked(self.path, timeout=self._lock_timeout, while_waiting=self._while_waiting)
