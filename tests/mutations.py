@@ -635,6 +635,13 @@ FAULTS = [
         "tests/cli/test_ledger.py",
     ),
     Fault(
+        "charge lost when the ledger is replaced during a run",
+        "privacy/ledger.py",
+        "document = document.append(self._reserved[run])\n            document = document.append({",
+        "pass\n            document = document.append({",
+        "tests/cli/test_faults.py",
+    ),
+    Fault(
         "hash chain not verified",
         "privacy/ledger_document.py",
         "if _chained(content, tip) != entry:",

@@ -49,6 +49,7 @@ class Ledger:
         self._lock_timeout = lock_timeout
         self._while_waiting = while_waiting
         self._known = LedgerDocument()  # as last read or written here; only ever compared with
+        self._reserved: dict[str, Json] = {}
 
     def read(self, *, must_exist: bool = False) -> LedgerDocument:
         """The verified document; an empty one if the file does not exist.
@@ -135,23 +136,39 @@ class Ledger:
         with self._locked() as last_look:
             document = self.read()
             _refuse_beyond_cap(document, events, self.path)
-            document = document.append(
-                {
-                    "kind": "reserved",
-                    "run": uuid.uuid4().hex,
-                    "time": _now(),
-                    "events": [event.to_json() for event in events],
-                    **description,
-                }
-            )
+            run = uuid.uuid4().hex
+            self._reserved[run] = {
+                "kind": "reserved",
+                "run": run,
+                "time": _now(),
+                "events": [event.to_json() for event in events],
+                **description,
+            }
+            document = document.append(self._reserved[run])
             self._write(document, last_look)
         return document.entries[-1]
 
     def close(self, run: str, outcome: str, **detail: str) -> None:
-        """Append how a run ended, ``released`` or ``aborted``. The charge does not change."""
+        """Append how a run ended, ``released`` or ``aborted``. The charge does not change.
+
+        Raises
+        ------
+        PrivacyError
+            The file no longer holds the run's reservation: it was replaced by another, such as an
+            old copy. The charge was written once more, so that it is not lost.
+        """
         with self._locked() as last_look:
-            document = self.read().append({"kind": outcome, "run": run, "time": _now(), **detail})
+            document = self.read()
+            lost = document.outcomes().get(run) != "unreleased"
+            if lost:
+                document = document.append(self._reserved[run])
+            document = document.append({"kind": outcome, "run": run, "time": _now(), **detail})
             self._write(document, last_look)
+        if lost:
+            raise PrivacyError(
+                f"{self.path}: was replaced while the run went on; its charge was written again",
+                hint="other runs may be missing: restore a copy that holds every run",
+            )
 
     def _write(self, document: LedgerDocument, last_look: Callable[[], None]) -> None:
         write_atomically(self.path, document.to_bytes(), overwrite=True, last_look=last_look)
