@@ -33,7 +33,7 @@ SECTIONS: Final = HERE / "sections"
 CHANGELOG: Final = HERE.parent / "CHANGELOG.md"
 
 DATE_BEFORE_CHANGELOG: Final = "2026-11-29"  # of the pages, until a changelog dates a release
-MANUALS: Final = {1: "User Commands", 5: "File Formats"}
+MANUALS: Final = {1: "User Commands", 5: "File Formats", 7: "Miscellanea"}
 COMPLETIONS: Final = {"bash": "dpfit.bash", "zsh": "_dpfit", "fish": "dpfit.fish"}
 
 _FIRST: Final = ("NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "OPTIONS")
@@ -257,8 +257,9 @@ def command_pages() -> Iterator[tuple[str, dict[str, str]]]:
 def pages() -> dict[str, str]:
     """All pages by file name."""
     commands = dict(command_pages())
-    formats = [path.name.removesuffix(".5.roff") for path in sorted(SECTIONS.glob("*.5.roff"))]
-    every = [*((name, 1) for name in commands), *((name, 5) for name in formats)]
+    written = [path.name.split(".") for path in sorted(SECTIONS.glob("*.[57].roff"))]
+    others = sorted((int(section), name) for name, section, _ in written)
+    every = [*((name, 1) for name in commands), *((name, section) for section, name in others)]
     result = {}
     for name, section in every:
         source = name if section == 1 else f"{name}.{section}"
@@ -297,7 +298,7 @@ def completion_script(shell: str) -> str:
 def main(arguments: list[str]) -> int:
     """Write every file, or with ``--check`` name those that differ."""
     wanted = pages() | completions()
-    present = {path.relative_to(HERE).as_posix() for path in HERE.glob("*.[15]")}
+    present = {path.relative_to(HERE).as_posix() for path in HERE.glob("*.[157]")}
     stale = sorted(present - wanted.keys())
     for name, text in wanted.items():
         path = HERE / name

@@ -209,6 +209,9 @@ def _reserve_standard_descriptors() -> None:
 
 def _drop_standard_output() -> None:
     """Point stdout at the null device so that the interpreter's last flush finds no closed pipe."""
+    with contextlib.suppress(OSError):
+        os.close(1)  # first, since there may be no other descriptor left
     descriptor = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(descriptor, 1)
-    os.close(descriptor)
+    if descriptor != 1:
+        os.dup2(descriptor, 1)
+        os.close(descriptor)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, TypeAlias
 
-from dpfit.privacy.accountant import Cost, compose, gaussian_cost
+from dpfit.privacy.accountant import Cost, gaussian_cost
 from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.conversion import gaussian_mu
-from dpfit.privacy.ledger_document import Cap, Json, LedgerDocument, events_of
+from dpfit.privacy.ledger_document import Cap, LedgerDocument
 
 Rows: TypeAlias = list[tuple[str, str]]
 
 _BISECTIONS: Final = 40
+_REMEMBERED: Final = 1024  # costs of runs; most are alike
 
 
 def ledger_json(
-    document: LedgerDocument, adjacency: Adjacency, deltas: Sequence[float]
+    document: LedgerDocument, adjacency: Adjacency, deltas: tuple[float, ...]
 ) -> dict[str, object]:
     """The whole report as JSON values; an unbounded epsilon is null."""
     outcomes = document.outcomes()
@@ -38,9 +41,9 @@ def ledger_json(
                 "adjacency": entry.get("adjacency"),
                 "outcome": outcomes[str(entry["run"])],
                 "assumed": _assumed(entry),
-                **_cost_json(compose(events_of(entry), adjacency), deltas),
+                **_cost_json(cost, deltas),
             }
-            for entry in document.reservations()
+            for entry, cost in document.charges(adjacency)
         ],
         "total": _cost_json(total, deltas),
         "left": _left_json(document.cap, total),
@@ -48,18 +51,18 @@ def ledger_json(
 
 
 def ledger_rows(
-    document: LedgerDocument, adjacency: Adjacency, deltas: Sequence[float]
+    document: LedgerDocument, adjacency: Adjacency, deltas: tuple[float, ...]
 ) -> Iterator[tuple[str, Rows]]:
     """Titled two-column tables: each run, then the total."""
     outcomes = document.outcomes()
-    for number, entry in enumerate(document.reservations(), start=1):
+    for number, (entry, cost) in enumerate(document.charges(adjacency), start=1):
         rows = [
             ("data", str(entry.get("dataset"))),
             ("algorithm", _method(entry)),
             ("asked", _asked(entry)),
             ("outcome", outcomes[str(entry["run"])]),
             ("assumed", ", ".join(_assumed(entry)) or "nothing"),
-            *_cost_rows(compose(events_of(entry), adjacency), deltas),
+            *_cost_rows(cost, deltas),
         ]
         yield f"run {number}, {entry.get('time')}", rows
     total = document.cost(adjacency)
@@ -101,7 +104,8 @@ def _assumed(entry: Json) -> list[str]:
     ]
 
 
-def _cost_json(cost: Cost, deltas: Sequence[float]) -> dict[str, object]:
+@lru_cache(_REMEMBERED)
+def _cost_json(cost: Cost, deltas: tuple[float, ...]) -> dict[str, object]:
     return {
         "private": not cost.infinite,
         "mu": _finite(cost.mu()),
@@ -112,7 +116,8 @@ def _cost_json(cost: Cost, deltas: Sequence[float]) -> dict[str, object]:
     }
 
 
-def _cost_rows(cost: Cost, deltas: Sequence[float]) -> Rows:
+@lru_cache(_REMEMBERED)
+def _cost_rows(cost: Cost, deltas: tuple[float, ...]) -> Rows:
     if cost.infinite:
         return [("epsilon", "unbounded: NOT PRIVATE")]
     rows = [("mu", f"{cost.mu():.6g}"), ("rho", f"{cost.rho_bound():.6g}")]

@@ -15,9 +15,9 @@ from dpfit.files.atomic import write_atomically
 if TYPE_CHECKING:
     from dpfit.cli.run_files import RunFiles
     from dpfit.cli.streams import Streams
+    from dpfit.privacy.canonical_json import Json
     from dpfit.privacy.events import Event
     from dpfit.privacy.ledger import Ledger
-    from dpfit.privacy.ledger_document import Json
 
 Result = TypeVar("Result", covariant=True)
 

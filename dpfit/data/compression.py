@@ -23,6 +23,8 @@ MAGIC = {
 MAGIC_BYTES = 6
 _ZSTD_SKIPPABLE = tuple(bytes([low, 0x2A, 0x4D, 0x18]) for low in range(0x50, 0x60))
 _CHUNK = 1 << 20
+LARGEST_EXPANSION = 1000  # times the compressed bytes; data compress by some tens
+FREE_EXPANSION = 1 << 24  # bytes that any input may expand to
 
 
 class _Decompressor(Protocol):
@@ -72,6 +74,22 @@ class PrefixedStream(io.RawIOBase):
         if self._owned and not self.closed:
             self._rest.close()
         super().close()
+
+
+class _Counted(io.RawIOBase):
+    """Knows how many bytes were taken from a source, which it leaves open."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self.taken = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._source.read(size)
+        self.taken += len(data)
+        return data
 
 
 class _Members(io.RawIOBase):
@@ -163,7 +181,11 @@ class CheckedStream(io.RawIOBase):
         self._owned = owned
         self._compression = compression
         self._source = source
-        self._stream = source if compression is None else _OPENERS[compression](source)
+        self._counted = _Counted(source)
+        self._given = 0
+        self._stream = source
+        if compression is not None:
+            self._stream = _OPENERS[compression](cast(BinaryIO, self._counted))
 
     @property
     def is_compressed(self) -> bool:
@@ -175,7 +197,7 @@ class CheckedStream(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         try:
-            return self._stream.read(size) or b""
+            data = self._stream.read(size) or b""
         except (EOFError, zlib.error, lzma.LZMAError, ValueError):
             raise self._damaged() from None
         except OSError as error:
@@ -183,6 +205,21 @@ class CheckedStream(io.RawIOBase):
             if self._compression is not None and error.errno is None:
                 raise self._damaged() from None
             raise StorageError(f"{self._path}: cannot be read: {reason_of(error)}") from None
+        self._given += len(data)
+        if self._compression is not None:
+            self._check_expansion()
+        return data
+
+    def _check_expansion(self) -> None:
+        """Refuse what is made to fill a machine."""
+        most = max(FREE_EXPANSION, LARGEST_EXPANSION * self._counted.taken)
+        if self._given > most:
+            raise DataError(
+                f"the {self._compression} data expand to more than "
+                f"{LARGEST_EXPANSION} times their size",
+                path=self._path,
+                hint="decompress it first if it is what it should be",
+            )
 
     def _damaged(self) -> DataError:
         kind = self._compression or "input"

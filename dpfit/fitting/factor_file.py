@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfit.algorithms.factor_outcome import FactorOutcome
 from dpfit.files.factor_model import FactorModel
-from dpfit.privacy.ledger_document import Json
+from dpfit.privacy.canonical_json import Json
 
 _LARGEST: Final = 1e40  # of a feature, so that a user's Gram matrix stays finite
 _POSITIVE: Final = ("noise_variance", "offset_ridge", "huber_threshold")

@@ -22,9 +22,9 @@ from dpfit.losses.multinomial import Multinomial
 from dpfit.losses.names import OF_CLASSES
 from dpfit.losses.poisson import Poisson
 from dpfit.losses.squared import Squared
+from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.events import Event
-from dpfit.privacy.ledger_document import Json
 from dpfit.privacy.mechanisms.noise import Noise, noise_of
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.records import Label, Layout, PrivateRecords, RecordCollector

@@ -14,8 +14,8 @@ from dpfit.data.ratings_by_user import RatingsByUser
 from dpfit.errors import DataError
 from dpfit.fitting.matrix_plan import MatrixPlan, plan_matrix, public_facts
 from dpfit.fitting.matrix_request import MatrixRequest
+from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.events import Event
-from dpfit.privacy.ledger_document import Json
 from dpfit.privacy.mechanisms.noise import Noise, noise_of
 from dpfit.privacy.public_facts import Origin, PublicFact
 from dpfit.privacy.rating_curator import RatingCurator, check_memory

@@ -18,10 +18,11 @@ from dpfit.errors import PrivacyError, StorageError, reason_of
 from dpfit.files.atomic import write_atomically
 from dpfit.files.lock import locked
 from dpfit.privacy.accountant import compose
+from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.events import Event, NonPrivateEvent
-from dpfit.privacy.ledger_document import Cap, Json, LedgerDocument, parse_ledger
+from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger
 
-_LARGEST_FILE = 1 << 30  # a ledger of a million runs; more is not ours
+_LARGEST_FILE = 1 << 28  # a ledger of a hundred thousand runs; more is not ours
 
 
 class Ledger:
@@ -47,6 +48,8 @@ class Ledger:
         self.path = path
         self._lock_timeout = lock_timeout
         self._while_waiting = while_waiting
+        self._known = LedgerDocument()  # as last read or written here; only ever compared with
+        self._reserved: dict[str, Json] = {}
 
     def read(self, *, must_exist: bool = False) -> LedgerDocument:
         """The verified document; an empty one if the file does not exist.
@@ -76,7 +79,8 @@ class Ledger:
             if status.st_size > _LARGEST_FILE:
                 raise PrivacyError(f"{self.path}: damaged ledger: larger than a ledger can be")
             with open(self.path, "rb") as stream:
-                return parse_ledger(stream.read(), self.path)
+                self._known = parse_ledger(stream.read(), self.path, self._known)
+                return self._known
         except FileNotFoundError:
             if must_exist:
                 raise StorageError(f"{self.path}: no such file") from None
@@ -132,23 +136,43 @@ class Ledger:
         with self._locked() as last_look:
             document = self.read()
             _refuse_beyond_cap(document, events, self.path)
-            document = document.append(
-                {
-                    "kind": "reserved",
-                    "run": uuid.uuid4().hex,
-                    "time": _now(),
-                    "events": [event.to_json() for event in events],
-                    **description,
-                }
-            )
-            write_atomically(self.path, document.to_bytes(), overwrite=True, last_look=last_look)
+            run = uuid.uuid4().hex
+            self._reserved[run] = {
+                "kind": "reserved",
+                "run": run,
+                "time": _now(),
+                "events": [event.to_json() for event in events],
+                **description,
+            }
+            document = document.append(self._reserved[run])
+            self._write(document, last_look)
         return document.entries[-1]
 
     def close(self, run: str, outcome: str, **detail: str) -> None:
-        """Append how a run ended, ``released`` or ``aborted``. The charge does not change."""
+        """Append how a run ended, ``released`` or ``aborted``. The charge does not change.
+
+        Raises
+        ------
+        PrivacyError
+            The file no longer holds the run's reservation: it was replaced by another, such as an
+            old copy. The charge was written once more, so that it is not lost.
+        """
         with self._locked() as last_look:
-            document = self.read().append({"kind": outcome, "run": run, "time": _now(), **detail})
-            write_atomically(self.path, document.to_bytes(), overwrite=True, last_look=last_look)
+            document = self.read()
+            lost = document.outcomes().get(run) != "unreleased"
+            if lost:
+                document = document.append(self._reserved[run])
+            document = document.append({"kind": outcome, "run": run, "time": _now(), **detail})
+            self._write(document, last_look)
+        if lost:
+            raise PrivacyError(
+                f"{self.path}: was replaced while the run went on; its charge was written again",
+                hint="other runs may be missing: restore a copy that holds every run",
+            )
+
+    def _write(self, document: LedgerDocument, last_look: Callable[[], None]) -> None:
+        write_atomically(self.path, document.to_bytes(), overwrite=True, last_look=last_look)
+        self._known = document
 
     def _locked(self) -> AbstractContextManager[Callable[[], None]]:
         return locked(self.path, timeout=self._lock_timeout, while_waiting=self._while_waiting)

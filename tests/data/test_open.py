@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
@@ -14,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from dpfit.data.compression import FREE_EXPANSION, LARGEST_EXPANSION
 from dpfit.data.open import expand_inputs, format_of, open_binary
 from dpfit.data.reader import Reader, ReadOptions
 from dpfit.errors import DataError, StorageError, UsageError, reason_of
@@ -210,3 +212,21 @@ def test_a_reason_is_never_empty() -> None:
         "no such file or directory"
     )
     assert reason_of(BlockingIOError()) == "blockingioerror"
+
+
+@each_compression
+def test_a_compression_bomb_is_refused(tmp_path: Path, suffix: str) -> None:
+    """What expands a thousandfold is refused before it fills anything; small data may."""
+    for size, refused in ((FREE_EXPANSION, False), (1 << 26, True)):
+        data = b"\n" * size
+        packed = COMPRESS[suffix](data)
+        path = tmp_path / f"a.svm{suffix}"
+        path.write_bytes(packed)
+        with open_binary(str(path)) as stream:
+            given = 0
+            expected = pytest.raises(DataError, match="expand to more than 1000 times")
+            with expected if refused else contextlib.nullcontext():
+                while more := stream.read(1 << 20):
+                    given += len(more)
+        assert given <= FREE_EXPANSION + LARGEST_EXPANSION * len(packed)
+        assert refused or given == size

@@ -28,7 +28,7 @@ from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 MAN = ROOT / "man"
-PAGES = sorted(MAN.glob("*.[15]"))
+PAGES = sorted(MAN.glob("*.[157]"))
 PROGRAM = get_command(build_app())
 COMMANDS = {"dpfit": PROGRAM, **{f"dpfit-{n}": c for n, c in PROGRAM.commands.items()}}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfit.errors import PrivacyError
+from dpfit.privacy import ledger_document
+from dpfit.privacy.accountant import NOTHING, compose
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
 from dpfit.privacy.events import GaussianEvent
-from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger
+from dpfit.privacy.ledger_document import Cap, LedgerDocument, events_of, parse_ledger
 
 
 def reserved(run: str, scale: int = 1000) -> dict[str, Any]:
@@ -136,3 +139,139 @@ def test_old_copy_is_valid() -> None:
     document = ledger()
     shorter = LedgerDocument(document.cap, document.entries[:2])
     assert parse_ledger(shorter.to_bytes(), "l") == shorter
+
+
+# --- the reader of lines -------------------------------------------------------------------------
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["run", "hash", "previous", "time", "events", "a"]), inner, max_size=3
+        )
+    ),
+    max_leaves=6,
+)
+MEMBERS = st.dictionaries(
+    st.sampled_from(["dataset", "time", "settings", "model_sha256", "é", "zebra"]), VALUES
+)
+
+
+def slowly(data: bytes) -> LedgerDocument:
+    """What the reader of any layout makes of a ledger: a blank at its end changes the layout."""
+    return parse_ledger(data + b" ", "l")
+
+
+@given(st.lists(MEMBERS, max_size=4), st.sampled_from([None, Cap(4.0, 1e-6, Adjacency.ADD_REMOVE)]))
+def test_lines_are_read_as_any_layout_is(members: list[dict[str, Any]], cap: Cap | None) -> None:
+    """Whatever members entries have, both readers give the same document, and the same bytes."""
+    document = LedgerDocument(cap)
+    for number, more in enumerate(members):
+        document = document.append({**more, **reserved(f"{number:x}")})
+        document = document.append({**more, "kind": "aborted", "run": f"{number:x}"})
+    data = document.to_bytes()
+    assert parse_ledger(data, "l") == slowly(data) == document
+    assert parse_ledger(data, "l").to_bytes() == slowly(data).to_bytes() == data
+
+
+@given(
+    at=st.integers(0, len(WHOLE) - 1),
+    removed=st.integers(0, 80),
+    added=st.binary(max_size=4) | st.sampled_from([b'"', b'"run":"a",', b'"hash":"0",', b",\n{}"]),
+)
+def test_both_readers_refuse_the_same(at: int, removed: int, added: bytes) -> None:
+    """A changed ledger is accepted by both readers or by none, also by one that knew it before."""
+    changed = WHOLE[:at] + added + WHOLE[at + removed :]
+    answers = []
+    for read in (
+        lambda: parse_ledger(changed, "l"),
+        lambda: parse_ledger(changed, "l", parse_ledger(WHOLE, "l")),
+        lambda: slowly(changed),
+    ):
+        try:
+            answers.append(read().to_bytes())
+        except PrivacyError:
+            answers.append(b"refused")
+    assert answers[0] == answers[1] == answers[2]
+
+
+def rechained(document: LedgerDocument, change: Callable[[dict[str, Any]], Any]) -> bytes:
+    """The document with every entry changed and the chain computed anew, as a forger would."""
+    anew = LedgerDocument(document.cap)
+    for entry in document.entries:
+        content = {key: entry[key] for key in entry if key not in ("hash", "previous")}
+        change(content)
+        anew = anew.append(content)
+    return anew.to_bytes()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda entry: entry.update(kind="released"),
+        lambda entry: entry.update(events=[]),
+        lambda entry: entry.pop("run"),
+        lambda entry: entry.update(run=["a"]),
+    ],
+)
+def test_nonsense_in_lines(change: Callable[[dict[str, Any]], Any]) -> None:
+    """A forged chain in the very layout of dpfit is held to the same rules."""
+    with pytest.raises(PrivacyError, match=r"entry [1-5] of 5"):
+        parse_ledger(rechained(ledger(), change), "l")
+
+
+def test_a_name_that_occurs_twice_in_a_line() -> None:
+    """A second member of the same name, hashed along with the line, is refused."""
+    line = WHOLE.split(b"\n")[3].removesuffix(b",")
+    doubled = line.replace(b'{"dataset"', b'{"dataset":"x","dataset"', 1)
+    assert doubled != line
+    claimed = json.loads(line)["hash"].encode()
+    unhashed = doubled.replace(b'"hash":"' + claimed + b'",', b"")
+    forged = doubled.replace(claimed, hashlib.sha256(unhashed).hexdigest().encode())
+    head, _, _ = WHOLE.partition(line)
+    with pytest.raises(PrivacyError, match="a key occurs twice"):
+        parse_ledger(head + forged + b"\n]}\n", "l")
+
+
+def test_what_is_known_is_compared() -> None:
+    """A known document spares its lines another check only where they are the same to the byte."""
+    known = parse_ledger(WHOLE, "l")
+    longer = known.append(reserved("d"))
+    assert parse_ledger(longer.to_bytes(), "l", known) == longer
+    assert parse_ledger(WHOLE, "l", longer) == known
+    changed = WHOLE.replace(b'"scale":10,', b'"scale":99,')
+    with pytest.raises(PrivacyError, match="entry 3 of 5"):
+        parse_ledger(changed, "l", known)
+    capless = WHOLE.replace(b'{"adjacency":"replace-one","delta":1e-06,"epsilon":4.0}', b"null", 1)
+    assert capless != WHOLE
+    with pytest.raises(PrivacyError, match="entry 1 of 5"):
+        parse_ledger(capless, "l", known)
+
+
+def test_large_ledgers_are_read_by_lines_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a size a ledger must be as dpfit wrote it, and the place of damage is still told."""
+    monkeypatch.setattr(ledger_document, "_LARGEST_FREE_LAYOUT", 100)
+    assert parse_ledger(WHOLE, "l") == ledger()
+    with pytest.raises(PrivacyError, match="frame"):
+        slowly(WHOLE)
+    with pytest.raises(PrivacyError, match="entry 3 of 5"):
+        parse_ledger(WHOLE.replace(b'"scale":10,', b'"scale":99,'), "l")
+
+
+def test_alike_runs_cost_their_number() -> None:
+    """The total is the exact sum, whether or not runs share their events."""
+    document = LedgerDocument()
+    for number in range(50):
+        document = document.append(reserved(f"{number:x}", 10 + number % 3))
+    shared = parse_ledger(document.to_bytes(), "l")
+    events = [event for entry in document.reservations() for event in events_of(entry)]
+    for adjacency in Adjacency:
+        exact = compose(events, adjacency)
+        assert document.cost(adjacency) == shared.cost(adjacency) == exact
+        own = [cost for _, cost in shared.charges(adjacency)]
+        assert sum(own, NOTHING) == exact

@@ -1,0 +1,126 @@
+"""Time of what a run does with its ledger, and of a report, by the number of entries.
+
+usage: python tests/benchmarks/ledger.py [ENTRIES ...]
+
+``check`` is a run's first look, before it reads data; ``reserve`` and ``close`` follow in the same
+process, under the lock. ``alike``: runs of the same settings, as a cron job makes them. ``each its
+own``: every run has other noise and another name. ``bytes only`` reads the file, hashes it and
+writes it anew: what no reader of a chain in one file can go below.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from dpfit.cli.app import run
+from dpfit.files.atomic import write_atomically
+from dpfit.privacy.adjacency import Adjacency, PerAdjacency
+from dpfit.privacy.events import Event, GaussianEvent
+from dpfit.privacy.ledger import Ledger
+from dpfit.privacy.ledger_document import Cap, LedgerDocument
+
+COLUMNS = ("check", "reserve", "close", "budget", "--json", "bytes only")
+REPEATS = 5
+DESCRIPTION = {
+    "dpfit": "0.1.0",
+    "dataset": "text",
+    "algorithm": "dp-screen",
+    "private": True,
+    "reproducible": False,
+    "adjacency": "replace-one",
+    "budget": {"epsilon": 1e-3, "delta": 1e-6},
+    "calibration": "exact",
+    "settings": {f"setting_{i}": i / 7 for i in range(12)},
+    "row_map": {"kind": "normalize", "norm": 1.0},
+    "public_facts": {
+        name: {"value": 10000, "origin": "declared"}
+        for name in ("rows", "features", "labels", "index_base", "loss", "intercept")
+    },
+}
+
+
+def events(number: int) -> list[Event]:
+    """Two releases at a small budget, as a run has them."""
+    sensitivity = PerAdjacency(replace_one=4 * (1000 + number) ** 2, add_remove=10**6)
+    return [
+        GaussianEvent(label=label, count=20, squared_sensitivity=sensitivity, scale=1 << 34)
+        for label in ("column screen", "gradient")
+    ]
+
+
+def ledger(entries: int, *, alike: bool) -> LedgerDocument:
+    """A ledger of released runs under a cap that leaves room."""
+    document = LedgerDocument(Cap(8.0, 1e-6, Adjacency.REPLACE_ONE))
+    for number in range(entries // 2):
+        charge = events(0 if alike else number)
+        about = DESCRIPTION if alike else {**DESCRIPTION, "dataset": f"text {number}"}
+        name = f"{number:032x}"
+        time = {"run": name, "time": "2026-01-01T00:00:00Z"}
+        listed = [event.to_json() for event in charge]
+        document = document.append({"kind": "reserved", "events": listed, **time, **about})
+        digest = hashlib.sha256(name.encode()).hexdigest()
+        document = document.append({"kind": "released", "model_sha256": digest, **time})
+    return document
+
+
+def budget(path: str, *more: str) -> None:
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        assert run(["budget", path, *more]) == 0
+
+
+def measure(path: str, whole: bytes, alike: bool) -> list[float]:
+    """Median seconds of each operation on a ledger of these bytes."""
+    charge = events(0 if alike else 5)
+    seconds: list[list[float]] = [[] for _ in COLUMNS]
+    for _ in range(REPEATS):
+        Path(path).write_bytes(whole)
+        for measured, call in zip(seconds, one_run(path, charge), strict=True):
+            start = time.perf_counter()
+            call()
+            measured.append(time.perf_counter() - start)
+    return [median(measured) for measured in seconds]
+
+
+def one_run(path: str, charge: list[Event]) -> list[Callable[[], object]]:
+    """The operations in their order, as columns."""
+    owned = Ledger(path, lock_timeout=0)
+    entry: dict[str, object] = {}
+    return [
+        lambda: owned.check(charge),
+        lambda: entry.update(owned.reserve(charge, DESCRIPTION)),
+        lambda: owned.close(str(entry["run"]), "released", model_sha256="0" * 64),
+        lambda: budget(path),
+        lambda: budget(path, "--json"),
+        lambda: read_hash_write(path),
+    ]
+
+
+def read_hash_write(path: str) -> None:
+    data = Path(path).read_bytes()
+    hashlib.sha256(data).hexdigest()
+    write_atomically(path, data, overwrite=True)
+
+
+def main(counts: list[int]) -> None:
+    print(f"{'runs':<14}{'entries':>8}{'MB':>7}" + "".join(f"{name:>12}" for name in COLUMNS))
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "l.json")
+        for alike in (True, False):
+            for entries in counts:
+                whole = ledger(entries, alike=alike).to_bytes()
+                seconds = measure(path, whole, alike)
+                kind = "alike" if alike else "each its own"
+                cells = "".join(f"{1000 * value:>9.1f} ms" for value in seconds)
+                print(f"{kind:<14}{entries:>8}{len(whole) / 1e6:>7.2f}{cells}", flush=True)
+
+
+if __name__ == "__main__":
+    main([int(text) for text in sys.argv[1:]] or [10, 1000, 10000, 20000])

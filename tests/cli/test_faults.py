@@ -1,0 +1,256 @@
+"""What machines do to a run: power cuts, wrong clocks, no descriptors, and long use.
+
+Kills at every step of writing are in ``test_signals.py``, full disks and closed folders in
+``test_ledger.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from dpfit.errors import DpfitError, PrivacyError
+from dpfit.files.linear_model import read_linear_model
+from dpfit.privacy import ledger as ledger_module
+from dpfit.privacy import ledger_lines
+from dpfit.privacy.accountant import NOTHING, compose
+from dpfit.privacy.adjacency import Adjacency, PerAdjacency
+from dpfit.privacy.events import GaussianEvent, event_from_json
+from dpfit.privacy.ledger import Ledger
+from dpfit.privacy.ledger_document import parse_ledger
+
+DOCUMENTED = {0, 1, 2, 3, 4, 5, 6, 7}
+
+# --- power cuts ----------------------------------------------------------------------------------
+
+
+def test_ledger_cut_at_any_length(dpfit: Any) -> None:
+    """A ledger that lost its end, or has zeros there, is refused at every length."""
+    dpfit.fit()
+    dpfit.fit("--force")
+    whole = dpfit.read("tiny.ledger.json")
+    for length in range(len(whole) - 1):  # the last byte is a line feed, which means nothing
+        with pytest.raises(PrivacyError):
+            parse_ledger(whole[:length], "l")
+    for length in range(0, len(whole) - 1, 7):
+        with pytest.raises(PrivacyError):
+            parse_ledger(whole[:length].ljust(len(whole), b"\0"), "l")
+
+
+def test_model_cut_at_any_length(dpfit: Any) -> None:
+    """A model that lost its end is refused with a documented error, never read as another."""
+    whole = dpfit.read(dpfit.fit())
+    for length in range(len(whole) - 1):
+        Path("cut").write_bytes(whole[:length])
+        with pytest.raises(DpfitError):
+            read_linear_model("cut")
+
+
+# --- clocks and copies ---------------------------------------------------------------------------
+
+
+def test_clock_that_goes_backwards(dpfit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order of entries is that of their chain; a clock set back changes no charge."""
+    years = iter(range(2099, 1980, -1))
+    monkeypatch.setattr(ledger_module, "_now", lambda: f"{next(years)}-01-01T00:00:00Z")
+    for _ in range(3):
+        dpfit.fit("--force")
+    assert dpfit.outcomes() == ["released"] * 3
+    report = json.loads(dpfit.here("budget", "tiny.ledger.json", "--json").out)
+    mu = [entry["mu"] ** 2 for entry in report["entries"]]
+    assert report["total"]["mu"] ** 2 == pytest.approx(sum(mu), rel=1e-12)
+
+
+@pytest.mark.parametrize("replaced", ["by an old copy", "by nothing"])
+def test_ledger_replaced_during_a_run(
+    dpfit: Any, replaced: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that finds its reservation gone writes the charge again and exits 4."""
+    dpfit.fit()
+    old = dpfit.read("tiny.ledger.json")
+    close = Ledger.close
+
+    def replacing(self: Ledger, *args: Any, **detail: Any) -> None:
+        Path("tiny.ledger.json").unlink()
+        if replaced == "by an old copy":
+            Path("tiny.ledger.json").write_bytes(old)
+        close(self, *args, **detail)
+
+    monkeypatch.setattr(Ledger, "close", replacing)
+    outcome = dpfit.here("fit", "tiny.svm", *dpfit.budget, *dpfit.facts, "--force")
+    assert outcome.status == 4
+    assert "was replaced while the run went on" in outcome.err
+    earlier = ["released"] if replaced == "by an old copy" else []
+    assert dpfit.outcomes() == [*earlier, "released"]
+
+
+# --- few descriptors -----------------------------------------------------------------------------
+
+LIMITED = r'''
+"""argv: folder, limits, then arguments: a child for each limit on descriptors."""
+import json, os, resource, shutil, sys
+
+import dpfit.cli.fit, dpfit.cli.fit_inputs, dpfit.data.libsvm, scipy.sparse, uuid
+from dpfit.cli import app
+
+folder, values, arguments = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3:]
+app.run(["fit", "x.svm", "--print-config"])
+for value in values:
+    where = os.path.join(folder, str(value))
+    shutil.copytree(os.path.join(folder, "start"), where)
+    pid = os.fork()
+    if pid == 0:
+        os.chdir(where)
+        sys.stderr = open("err", "w")
+        limit = resource.RLIMIT_NOFILE
+        resource.setrlimit(limit, (value, resource.getrlimit(limit)[1]))
+        os._exit(app.run(arguments))
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with open(os.path.join(where, "status"), "w") as note:
+        note.write(str(status))
+'''
+
+
+def test_few_descriptors(dpfit: Any) -> None:
+    """Wherever descriptors run out: a documented status, a whole account, no half file."""
+    values = [*range(3, 16), 64]
+    (dpfit.folder / "start").mkdir()
+    dpfit.svm("start/tiny.svm")
+    args = ["fit", "tiny.svm", *dpfit.budget, *dpfit.facts, "--threads", "1"]
+    subprocess.run(
+        [sys.executable, "-c", LIMITED, str(dpfit.folder), json.dumps(values), *args],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=120,
+    )
+    statuses = Counter[int]()
+    for value in values:
+        folder = dpfit.folder / str(value)
+        status = int((folder / "status").read_text())
+        statuses[status] += 1
+        names = {path.name for path in folder.iterdir()} - {"tiny.svm", "err", "status"}
+        assert status in DOCUMENTED, (value, status)
+        err = (folder / "err").read_text()
+        assert "Traceback" not in err, (value, err)
+        known = {"tiny.model.json", "tiny.ledger.json", "tiny.ledger.json.lock"}
+        assert {name for name in names if not name.startswith(".")} <= known, value
+        charged = "tiny.ledger.json" in names
+        outcomes = dpfit.outcomes(f"{value}/tiny.ledger.json") if charged else []
+        if "tiny.model.json" in names:
+            read_linear_model(str(folder / "tiny.model.json"))
+            assert len(outcomes) == 1, value
+        if status == 0:
+            assert outcomes == ["released"], value
+        assert not any(name.startswith(".") for name in names), value
+    assert statuses[0] >= 1
+    assert len(statuses) >= 2, statuses
+
+
+# --- many processes, many runs -------------------------------------------------------------------
+
+BARRIER = """
+import os, sys
+from dpfit.privacy.adjacency import PerAdjacency
+from dpfit.privacy.events import GaussianEvent
+from dpfit.privacy.ledger import Ledger
+from dpfit.errors import PrivacyError
+
+both = PerAdjacency(replace_one=4, add_remove=1)
+event = GaussianEvent(label="gradient", squared_sensitivity=both, scale=10)
+ledger = Ledger("l.json", lock_timeout=300)
+ledger.check([event])
+print("ready", flush=True)
+sys.stdin.read()
+try:
+    run = ledger.reserve([event], {"dataset": sys.argv[1]})["run"]
+except PrivacyError:
+    sys.exit(4)
+ledger.close(run, "released")
+"""
+
+
+@pytest.mark.parametrize(
+    ("together", "allowed"), [(8, 5), pytest.param(50, 31, marks=pytest.mark.slow)]
+)
+def test_processes_released_by_a_barrier(dpfit: Any, together: int, allowed: int) -> None:
+    """So many processes reserve at one moment on a ledger that bears fewer: exactly these do."""
+    both = PerAdjacency(replace_one=4, add_remove=1)
+    event = GaussianEvent(label="gradient", squared_sensitivity=both, scale=10, count=allowed)
+    cap = compose([event], Adjacency.REPLACE_ONE).epsilon(1e-6)
+    dpfit.here("budget", "l.json", "--cap-eps", repr(cap), "--cap-delta", "1e-6")
+    reader, writer = os.pipe()
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", BARRIER, str(number)], stdin=reader, stdout=subprocess.PIPE
+        )
+        for number in range(together)
+    ]
+    os.close(reader)
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+    os.close(writer)
+    statuses = Counter(process.wait(timeout=300) for process in processes)
+    for process in processes:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert statuses == {0: allowed, 4: together - allowed}
+    assert dpfit.outcomes("l.json") == ["released"] * allowed
+
+
+@pytest.mark.parametrize("runs", [200, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_soak(dpfit: Any, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many short runs on one ledger: the total is exact, and no run parses more than the first did.
+
+    With ``-s`` the median seconds of a run are printed for every tenth of them.
+    """
+    dpfit.svm()
+    args = ("--eps", "0.01", "--delta", "1e-6", "--algo", "dp-gd", "--no-intercept", "--force")
+    args = ("fit", "tiny.svm", *args, *dpfit.facts, "--iterations", "1", "--threads", "1")
+    parsed = 0
+    real = ledger_lines._parsed
+
+    def counting(line: bytes) -> dict[str, object]:
+        nonlocal parsed
+        parsed += 1
+        return real(line)
+
+    monkeypatch.setattr(ledger_lines, "_parsed", counting)
+    seconds, work = [], []
+    for _ in range(runs):
+        parsed, start = 0, time.perf_counter()
+        assert dpfit.here(*args).status == 0
+        seconds.append(time.perf_counter() - start)
+        work.append(parsed)
+    assert max(work[2:]) == work[2]
+    tenth = runs // 10
+    medians = [median(seconds[i : i + tenth]) for i in range(0, runs, tenth)]
+    print(f"{runs} runs, median ms by tenth:", *(round(1000 * value, 1) for value in medians))
+    entries = dpfit.json("tiny.ledger.json")["entries"]
+    assert Counter(entry["kind"] for entry in entries) == {"reserved": runs, "released": runs}
+    one = [event_from_json(event) for event in entries[0]["events"]]
+    document = Ledger("tiny.ledger.json", lock_timeout=0).read()
+    for adjacency in Adjacency:
+        exact = sum((compose(one, adjacency) for _ in range(runs)), NOTHING)
+        assert document.cost(adjacency) == exact
+
+
+def test_modes_follow_the_umask(dpfit: Any) -> None:
+    """With umask 077 ledger, lock and model are for the owner alone; there is no other rule."""
+    old = os.umask(0o077)
+    try:
+        dpfit.fit()
+    finally:
+        os.umask(old)
+    for name in ("tiny.ledger.json", "tiny.model.json"):
+        assert Path(name).stat().st_mode & 0o777 == 0o600
+    assert Path("tiny.ledger.json.lock").stat().st_mode & 0o077 == 0
