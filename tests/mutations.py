@@ -607,16 +607,15 @@ FAULTS = [
     Fault(
         "key made before the reservation",
         "fitting/linear_fit.py",
-        "        reserve(self.description())\n        plan = self.plan",
-        "        early = noise_of(private=True, seed=None)\n"
-        "        reserve(self.description())\n        plan = self.plan",
+        "        reserve(self.description())\n",
+        "        early = noise_of(private=True, seed=None)\n        reserve(self.description())\n",
         "tests/fitting",
     ),
     Fault(
         "release never charged",
         "fitting/linear_fit.py",
-        "        reserve(self.description())\n        plan = self.plan",
-        "        plan = self.plan",
+        "        reserve(self.description())\n",
+        "",
         "tests/fitting",
     ),
     Fault(

@@ -129,8 +129,10 @@ class LinearFit:
         return self.plan.algorithm.run(self.curator(noise), report_progress)
 
     def curator(self, noise: Noise) -> Curator:
-        """The door to these records, with that noise. A run that is charged goes through
-        :meth:`run`; an audit, whose records are synthetic, makes the noise of each trial itself.
+        """The door to these records, with that noise.
+
+        A run that is charged goes through :meth:`run`; an audit, whose records are synthetic, makes
+        the noise of each trial itself.
         """
         return Curator(
             records=self._records,

@@ -105,8 +105,10 @@ class MatrixFit:
         return self.plan.algorithm.run(self.curator(noise), report_progress)
 
     def curator(self, noise: Noise) -> RatingCurator:
-        """The door to these ratings, with that noise. A run that is charged goes through
-        :meth:`run`; an audit, whose ratings are synthetic, makes the noise of each trial itself.
+        """The door to these ratings, with that noise.
+
+        A run that is charged goes through :meth:`run`; an audit, whose ratings are synthetic, makes
+        the noise of each trial itself.
         """
         return RatingCurator(
             ratings=self._ratings,
