@@ -29,6 +29,7 @@ from dpfit.privacy.ledger import Ledger
 from dpfit.privacy.ledger_document import parse_ledger
 
 DOCUMENTED = {0, 1, 2, 3, 4, 5, 6, 7}
+LONG_SOAK = int(os.environ.get("DPFIT_SOAK", "1000"))
 
 # --- power cuts ----------------------------------------------------------------------------------
 
@@ -207,11 +208,12 @@ def test_processes_released_by_a_barrier(dpfit: Any, together: int, allowed: int
     assert dpfit.outcomes("l.json") == ["released"] * allowed
 
 
-@pytest.mark.parametrize("runs", [200, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [200, pytest.param(LONG_SOAK, marks=pytest.mark.slow)])
 def test_soak(dpfit: Any, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many short runs on one ledger: the total is exact, and no run parses more than the first did.
 
-    With ``-s`` the median seconds of a run are printed for every tenth of them.
+    With ``-s`` the median milliseconds of a run are printed for every tenth of them; DPFIT_SOAK is
+    the number of runs of the slow one. Ten thousand take an hour or so.
     """
     dpfit.svm()
     args = ("--eps", "0.01", "--delta", "1e-6", "--algo", "dp-gd", "--no-intercept", "--force")
