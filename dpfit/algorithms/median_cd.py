@@ -33,6 +33,7 @@ from dpfit.algorithms.median import (
 )
 from dpfit.algorithms.noisy_descent import stepped
 from dpfit.algorithms.outcome import Outcome
+from dpfit.losses.absolute import Absolute
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.events import MinimiserLaw
 from dpfit.privacy.planned_release import PlannedRelease
@@ -108,7 +109,7 @@ class MedianCd:
         centre = curator.target_quantile(CENTRE.label, self.quantile)
         point = curator.zero_point(centre - 0.5)
         ask = curator.batch_gradient if self.batches == DISJOINT else curator.gradient
-        clip = 1.0 + abs(2.0 * self.quantile - 1.0)
+        clip = Absolute(self.quantile).largest_residual
         later = np.zeros(curator.n_features + 1)
         for done in range(self.iterations):
             report_progress(done)

@@ -27,6 +27,7 @@ from typing import Final
 from dpfit.algorithms.default_rule import PublicScale
 from dpfit.algorithms.median import CENTRE, MAIN_PART, main_epsilon, moved_by_one, width_for
 from dpfit.algorithms.median_minimiser import MINIMISER, ON_GRID, MinimiserSettings, on_grid
+from dpfit.losses.absolute import Absolute
 from dpfit.losses.smoothed import LogSmoothed
 from dpfit.privacy.events import MinimiserLaw
 from dpfit.privacy.objective import Objective
@@ -105,6 +106,5 @@ def default_rule(
         noise = min(lengths, key=lambda law: lengths[law])
     # Without a budget there is no Gaussian length, and no noise either.
     length = lengths.get(noise, min(lengths.values()))
-    slope = 1.0 + abs(2.0 * quantile - 1.0)
-    ridge = slope * moved_by_one(scale) * length / _NOISE
+    ridge = Absolute(quantile).largest_residual * moved_by_one(scale) * length / _NOISE
     return MedianIrls(sparsity, quantile, width_for(quantile, _SMOOTHING), ridge, noise)

@@ -32,6 +32,7 @@ from dpfit.files.json_checks import (
     as_number,
     as_whole,
     no_constant,
+    not_a_document,
 )
 from dpfit.files.model_file import read_model_file
 from dpfit.files.parquet_footer import stored_by
@@ -166,8 +167,7 @@ def parse_factor_model(data: bytes, path: str) -> FactorModel:
     except (pa.ArrowException, OSError):
         raise DataError("the model file is damaged", path=path) from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-        raise DataError(f"is not a {SCHEMA} document: {what}", path=path) from None
+        raise not_a_document(SCHEMA, error, path) from None
 
 
 def _model(file: pq.ParquetFile, header: bytes, data: bytes) -> FactorModel:

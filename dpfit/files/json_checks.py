@@ -1,10 +1,12 @@
-"""Checks of what a JSON document of unknown content holds; each raises `ValueError`."""
+"""Checks of what a JSON document of unknown content holds; each `as_` raises `ValueError`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from typing import TypeAlias
+
+from dpfit.errors import DataError
 
 Json: TypeAlias = Mapping[str, object]
 
@@ -43,3 +45,9 @@ def as_column(columns: Json, role: str, name: str) -> str | None:
 def no_constant(name: str) -> object:
     """For ``parse_constant`` of `json.loads`: NaN and infinities are no JSON."""
     raise ValueError("JSON knows no such number")
+
+
+def not_a_document(schema: str, error: Exception, path: str) -> DataError:
+    """What a failed check, or a member that is missing, says about a file."""
+    what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+    return DataError(f"is not a {schema} document: {what}", path=path)

@@ -27,6 +27,7 @@ from dpfit.files.json_checks import (
     as_number,
     as_whole,
     no_constant,
+    not_a_document,
 )
 from dpfit.files.model_file import read_model_file
 
@@ -195,8 +196,7 @@ def parse_linear_model(content: bytes, path: str) -> LinearModel:
     try:
         return _model(document)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
-        what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-        raise DataError(f"is not a {SCHEMA} document: {what}", path=path) from None
+        raise not_a_document(SCHEMA, error, path) from None
 
 
 def _model(document: object) -> LinearModel:

@@ -7,6 +7,7 @@ Each is ``phi(r) + tilt r`` of the error ``r = y - score``, where ``phi`` is nea
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Final
@@ -19,7 +20,7 @@ _FLOAT_ERROR: Final = 2.0**-48  # 16 roundings of numbers near 1
 
 
 @dataclass(frozen=True)
-class Smoothed:
+class Smoothed(ABC):
     """What the two forms share.
 
     Attributes
@@ -54,21 +55,21 @@ class Smoothed:
         """
         return _FLOAT_ERROR * (1.0 + (4.0 + self.width) / self.width)
 
+    @abstractmethod
     def score(self, error: Floats) -> Floats:
         """``phi'(r) + tilt``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def curvature(self, error: Floats) -> Floats:
         """``phi''(r)``, where it exists."""
-        raise NotImplementedError
 
+    @abstractmethod
     def weight(self, error: Floats) -> Floats:
         """``phi'(r) / r``: the curvature of the parabola that touches ``phi`` from above at r.
 
         A least-squares problem with these weights is one step of reweighting, which never ends
         above where it began (Hunter and Lange, 2000).
         """
-        raise NotImplementedError
 
 
 class HuberSmoothed(Smoothed):
