@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpfit.data.rows import RowBlock
+from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid
-from dpfit.design.local import DesignBuilder, LocalDesign
+from dpfit.design.local import LocalDesign
 
 
 def dense_block(
@@ -27,6 +28,6 @@ def dense_design(
     X: np.ndarray, grid: Grid, *, finer: Grid | None = None, threads: int = 1
 ) -> LocalDesign:
     """The matrix on a grid, where it may have been collected on a ``finer`` one."""
-    builder = DesignBuilder(finer or grid)
-    builder.add(dense_block(X))
-    return builder.build(X.shape[1], grid=grid, index_base=0, threads=threads)
+    builder = DesignBuilder(finer or grid, threads)
+    builder.collect([dense_block(X)])
+    return builder.build(X.shape[1], grid=grid, index_base=0)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.design.grid import Grid
-from dpfit.design.local import IntegerPoint, LocalDesign
+from dpfit.design.integer_point import IntegerPoint
+from dpfit.design.local import LocalDesign
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]

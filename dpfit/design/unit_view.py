@@ -13,7 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.design.local import IntegerPoint, LocalDesign
+from dpfit.design.integer_point import IntegerPoint
+from dpfit.design.local import LocalDesign
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]

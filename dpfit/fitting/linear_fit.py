@@ -73,7 +73,9 @@ class LinearFit:
     ) -> None:
         self.request = request
         facts = PublicFacts(strict=request.strict)
-        collector = RecordCollector(finest_grid(request), request.declared, facts, source)
+        collector = RecordCollector(
+            finest_grid(request), request.declared, facts, source, threads=request.threads
+        )
         collector.collect(blocks)
         collector.settle_shape(request.adjacency, layout())
         self.index_base = collector.index_base
@@ -90,7 +92,7 @@ class LinearFit:
             span = self.target_range[1] - self.target_range[0]
         loss = self._loss(loss_name)
         self.plan: FitPlan = plan_fit(request, facts, loss, target_span=span)
-        self._records: PrivateRecords = collector.build(target, self.plan.grid, request.threads)
+        self._records: PrivateRecords = collector.build(target, self.plan.grid)
         self.max_exposure = collector.max_exposure
         self._records.check_selections(self.plan.releases, source)
         self._records.check_minimisers(self.plan.releases, self.plan.grid, source)

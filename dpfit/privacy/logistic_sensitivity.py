@@ -42,7 +42,7 @@ from typing import Final
 import numpy as np
 
 from dpfit.design.grid import Grid
-from dpfit.design.local import IntegerPoint
+from dpfit.design.integer_point import IntegerPoint
 from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic
 from dpfit.privacy.adjacency import PerAdjacency

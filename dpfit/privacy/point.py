@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.design.local import IntegerPoint
+from dpfit.design.integer_point import IntegerPoint
 
 Floats: TypeAlias = NDArray[np.float64]
 Scores: TypeAlias = float | Floats

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.data.rows import RowBlock
+from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid
-from dpfit.design.local import DesignBuilder, LocalDesign
+from dpfit.design.local import LocalDesign
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.minimiser_error import reaches
@@ -166,6 +167,8 @@ class RecordCollector:
         Grows by what was declared or assumed here; refuses assumptions in a strict run.
     source : str
         What to call the input in messages.
+    threads : int
+        For the design.
 
     Attributes
     ----------
@@ -176,9 +179,15 @@ class RecordCollector:
     """
 
     def __init__(
-        self, grid: Grid, declared: DeclaredFacts, facts: PublicFacts, source: str
+        self,
+        grid: Grid,
+        declared: DeclaredFacts,
+        facts: PublicFacts,
+        source: str,
+        *,
+        threads: int,
     ) -> None:
-        self._builder = DesignBuilder(grid)
+        self._builder = DesignBuilder(grid, threads)
         self._declared = declared
         self._facts = facts
         self._source = source
@@ -189,15 +198,18 @@ class RecordCollector:
 
     def collect(self, blocks: Iterable[RowBlock]) -> None:
         """Quantise every block; its floats are not kept."""
-        for block in blocks:
-            self._builder.add(block)
-            if block.target is None:
-                raise DataError("holds no target", path=self._source)
-            self._targets.append(block.target)
-            if block.offset is not None:
-                self._offsets.append(block.offset)
-            if block.weight is not None:
-                self._weights.append(block.weight)
+        self._builder.collect(map(self._noted, blocks))
+
+    def _noted(self, block: RowBlock) -> RowBlock:
+        """Take up all that a block holds beside its rows."""
+        if block.target is None:
+            raise DataError("holds no target", path=self._source)
+        self._targets.append(block.target)
+        if block.offset is not None:
+            self._offsets.append(block.offset)
+        if block.weight is not None:
+            self._weights.append(block.weight)
+        return block
 
     def settle_shape(self, adjacency: Adjacency, layout: Layout) -> None:
         """Fix the public shape and the numbering of the columns.
@@ -380,14 +392,13 @@ class RecordCollector:
             return sorted(map(str, found))
         return sorted(found)
 
-    def build(self, target: Floats, grid: Grid, threads: int) -> PrivateRecords:
+    def build(self, target: Floats, grid: Grid) -> PrivateRecords:
         """The records on ``grid``, which is as fine as the collector's or coarser."""
         offset, shares = self._settle_offset(), self._settle_shares()
         design = self._builder.build(
             self._facts.integer("features"),
             grid=grid,
             index_base=self.index_base,
-            threads=threads,
         )
         return PrivateRecords(design, target, offset, shares)
 

@@ -8,8 +8,8 @@ import pytest
 from dense_rows import dense_block
 from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
+from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder
 from dpfit.errors import DataError
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.request import FitRequest
@@ -161,8 +161,8 @@ def door(
 ) -> Curator:
     """A Curator without noise and with a divisor of 1."""
     builder = DesignBuilder(GRID)
-    builder.add(dense_block(X, target))
-    design = builder.build(D, grid=GRID, index_base=0, threads=1)
+    builder.collect([dense_block(X, target)])
+    design = builder.build(D, grid=GRID, index_base=0)
     factor = squared_factor(Quantity.GRADIENT, GRID, 0)
     release = GaussianRelease("it", Quantity.GRADIENT, factor, 1 << 20, 0, 1)
     return Curator(

@@ -11,8 +11,10 @@ import numpy as np
 from timing import median_seconds
 
 from dpfit.data.rows import RowBlock
+from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder, IntegerPoint, LocalDesign
+from dpfit.design.integer_point import IntegerPoint
+from dpfit.design.local import LocalDesign
 
 RUNS = 9
 
@@ -20,14 +22,14 @@ RUNS = 9
 def random_design(rows: int, columns: int, per_row: int, threads: int) -> LocalDesign:
     rng = np.random.default_rng(0)
     step = columns // per_row
-    builder = DesignBuilder(Grid(1.0, RowMap.NORMALIZE, 20, True))
+    builder = DesignBuilder(Grid(1.0, RowMap.NORMALIZE, 20, True), threads)
     for start in range(0, rows, 50_000):
         count = min(50_000, rows - start)
         first = np.arange(per_row, dtype=np.int32) * np.int32(step)
         indices = first + rng.integers(0, step, (count, per_row), dtype=np.int32)
         indptr = np.arange(0, count * per_row + 1, per_row, dtype=np.int64)
-        builder.add(RowBlock(indptr, indices.ravel(), rng.random(count * per_row), None))
-    return builder.build(columns, grid=builder.grid, index_base=0, threads=threads)
+        builder.collect([RowBlock(indptr, indices.ravel(), rng.random(count * per_row), None)])
+    return builder.build(columns, grid=builder.grid, index_base=0)
 
 
 def main(rows: int, columns: int, per_row: int) -> None:

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+import dpfit.design.builder
 from dpfit.data.rows import RowBlock
+from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder, IntegerPoint, LocalDesign
+from dpfit.design.integer_point import IntegerPoint
+from dpfit.design.local import LocalDesign
 
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
 
@@ -38,10 +41,9 @@ def blocks_of(matrix: csr_array, cuts: list[int], base: int = 0) -> list[RowBloc
 
 
 def design_of(blocks: list[RowBlock], d: int, threads: int = 1, base: int = 0) -> LocalDesign:
-    builder = DesignBuilder(GRID)
-    for block in blocks:
-        builder.add(block)
-    return builder.build(d, grid=GRID, index_base=base, threads=threads)
+    builder = DesignBuilder(GRID, threads)
+    builder.collect(blocks)
+    return builder.build(d, grid=GRID, index_base=base)
 
 
 def random_point(d: int, support: int, seed: int) -> IntegerPoint:
@@ -56,7 +58,7 @@ def test_products_equal_dense_integer_algebra(support: int, threads: int) -> Non
     """Margins and gradients equal numpy's dense int64 products, bit by bit, for any threads."""
     matrix = random_rows(200, 300, seed=1)
     design = design_of(blocks_of(matrix, []), 300, threads)
-    dense = design._by_column.toarray()
+    dense = design.by_row().toarray()
     stacked = np.column_stack([dense, np.full(200, GRID.intercept_integer)])
     point = random_point(300, support, seed=2)
     theta = np.zeros(301, np.int64)
@@ -76,6 +78,29 @@ def test_block_partition_does_not_matter() -> None:
         parts = design_of(blocks_of(matrix, cuts), 80)
         assert np.array_equal(whole.gradient(residuals), parts.gradient(residuals))
         assert np.array_equal(whole.margins(point), parts.margins(point))
+
+
+@pytest.mark.parametrize("entries", [1, 30, 200])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_chunks_do_not_matter(entries: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A design of many chunks, on columns far apart, equals that of one to the bit."""
+    matrix = random_rows(150, 80, seed=4)
+    matrix.indices *= 1000
+    matrix = csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(150, 80_000))
+    columns = np.arange(0, 80_000, 2000)
+    whole = design_of(blocks_of(matrix, []), 80_000)
+    monkeypatch.setattr(dpfit.design.builder, "CHUNK_ENTRIES", entries)
+    parts = design_of(blocks_of(matrix, list(range(5, 150, 5))), 80_000, threads)
+    assert len(parts._chunks) > 1
+    residuals = np.random.default_rng(5).integers(-(2**20), 2**20, (150, 2))
+    for one, other in ((whole, parts), (whole.on_columns(columns), parts.on_columns(columns))):
+        assert (one.by_row() != other.by_row()).nnz == 0
+        assert np.array_equal(one.gradient(residuals), other.gradient(residuals))
+        assert np.array_equal(one.column_sums(999, 2**20), other.column_sums(999, 2**20))
+        assert np.array_equal(one.squared_row_norms(), other.squared_row_norms())
+        for support in (1, 10, one.n_features):
+            point = random_point(one.n_features, support, seed=6)
+            assert np.array_equal(one.margins(point), other.margins(point))
 
 
 def test_wrap_around_is_addition_modulo_two_to_the_64() -> None:
@@ -99,11 +124,10 @@ def test_index_base_shifts_columns() -> None:
 def test_a_coarser_grid_truncates_toward_zero() -> None:
     """Dropping bits keeps |xq| below the coarser bound, negative entries included."""
     builder = DesignBuilder(GRID)
-    for block in blocks_of(csr_array(np.array([[-0.6, 0.8], [0.3, -0.1]])), []):
-        builder.add(block)
+    builder.collect(blocks_of(csr_array(np.array([[-0.6, 0.8], [0.3, -0.1]])), []))
     coarse = Grid(1.0, RowMap.NORMALIZE, 4, True)
-    design = builder.build(2, grid=coarse, index_base=0, threads=1)
-    dense = design._by_column.toarray()
+    design = builder.build(2, grid=coarse, index_base=0)
+    dense = design.by_row().toarray()
     assert dense[0].tolist() == [-9, 12]
     assert np.all((dense**2).sum(1) <= 16**2)
 
@@ -122,9 +146,9 @@ def test_a_repeated_column_never_enters(columns: list[int]) -> None:
     indices = np.array([5, *columns, 0], np.int32)
     block = RowBlock(np.array([0, 1, 3, 3, 4]), indices, np.ones(4), None)
     with pytest.raises(ValueError, match="strictly"):
-        DesignBuilder(GRID).add(block)
+        DesignBuilder(GRID).collect([block])
     fine = RowBlock(np.array([0, 1, 3, 3, 4]), np.array([5, 1, 2, 0], np.int32), np.ones(4), None)
-    DesignBuilder(GRID).add(fine)
+    DesignBuilder(GRID).collect([fine])
 
 
 @pytest.mark.parametrize(("base", "columns"), [(1, [0, 3]), (0, [1, 9])])
@@ -132,6 +156,6 @@ def test_a_column_outside_the_design_is_refused(base: int, columns: list[int]) -
     """The compiled conversion checks nothing, so a column before the first or beyond d must not
     reach it."""
     builder = DesignBuilder(GRID)
-    builder.add(RowBlock(np.array([0, 2]), np.array(columns, np.int32), np.ones(2), None))
+    builder.collect([RowBlock(np.array([0, 2]), np.array(columns, np.int32), np.ones(2), None)])
     with pytest.raises(ValueError, match="outside"):
-        builder.build(9, grid=GRID, index_base=base, threads=1)
+        builder.build(9, grid=GRID, index_base=base)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from dense_rows import dense_design
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import IntegerPoint, LocalDesign
+from dpfit.design.integer_point import IntegerPoint
+from dpfit.design.local import LocalDesign
 from dpfit.design.unit_view import UnitView
 from dpfit.privacy.point import Point, quantised
 
@@ -40,7 +41,7 @@ def random_point(width: int, support: int, k: int) -> tuple[IntegerPoint, np.nda
 def test_products_of_a_design(threads: int, k: int, support: int) -> None:
     """Margins and gradients of k classes, for any threads and any sparsity of the point."""
     design = random_design(threads)
-    records = np.column_stack([design._by_column.toarray(), np.full(N, GRID.intercept_integer)])
+    records = np.column_stack([design.by_row().toarray(), np.full(N, GRID.intercept_integer)])
     point, dense = random_point(D, support, k)
     residuals = np.random.default_rng(3).integers(-(2**20), 2**20, (N, k))
     assert np.array_equal(design.margins(point), records @ dense)
@@ -55,7 +56,7 @@ def test_products_of_a_centred_view(k: int, support: int) -> None:
     columns = np.sort(rng.choice(D, 7, replace=False))
     centre = rng.integers(-(2**19), 2**19, 7) * (rng.random(7) < 0.6)
     view = UnitView(design.on_columns(columns), centre, 100_000, GRID.integer_norm)
-    rows = design._by_column.toarray()[:, columns] - centre
+    rows = design.by_row().toarray()[:, columns] - centre
     records = np.column_stack([rows, np.full(N, 100_000)])
     point, dense = random_point(7, support, k)
     residuals = rng.integers(-(2**20), 2**20, (N, k))

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from dense_rows import dense_design
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import IntegerPoint, LocalDesign
+from dpfit.design.integer_point import IntegerPoint
+from dpfit.design.local import LocalDesign
 from dpfit.design.unit_view import UnitView
 
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
@@ -22,7 +23,7 @@ def random_design(seed: int) -> LocalDesign:
 
 
 def dense_records(design: LocalDesign, columns: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    rows = design._by_column.toarray()[:, columns] - centre
+    rows = design.by_row().toarray()[:, columns] - centre
     return np.column_stack([rows, np.full(N, 100_000)])
 
 
@@ -50,7 +51,7 @@ def test_no_record_exceeds_its_share(seed: int, unit: int, spread: float, consta
     design, rng = random_design(seed), np.random.default_rng(seed)
     centre = np.rint(rng.standard_normal(D) * spread * GRID.integer_norm).astype(np.int64)
     view = UnitView(design.on_columns(np.arange(D)), centre, constant, GRID.integer_norm)
-    records = design._by_column.toarray() - centre
+    records = design.by_row().toarray() - centre
     for limit, record in zip(view.limits(unit).tolist(), records.tolist(), strict=True):
         square = sum(entry * entry for entry in record) + constant**2
         assert limit**2 * square <= (unit * GRID.integer_norm) ** 2
@@ -68,7 +69,7 @@ def test_the_limit_is_not_wasteful() -> None:
 def test_column_sums_have_rows_below_the_unit(seed: int, unit: int) -> None:
     """Each record's share of the column sums has norm at most ``unit``, and the sums are exact."""
     design = random_design(seed)
-    dense = design._by_column.toarray()
+    dense = design.by_row().toarray()
     parts = np.concatenate([np.maximum(dense, 0), np.maximum(-dense, 0)], axis=1)
     scaled = parts * unit // GRID.integer_norm
     assert np.array_equal(design.column_sums(unit, GRID.integer_norm), scaled.sum(0))
@@ -78,4 +79,4 @@ def test_column_sums_have_rows_below_the_unit(seed: int, unit: int) -> None:
 def test_squared_row_norms_are_exact() -> None:
     """They equal the integer sums of squares."""
     design = random_design(3)
-    assert np.array_equal(design.squared_row_norms(), (design._by_column.toarray() ** 2).sum(1))
+    assert np.array_equal(design.squared_row_norms(), (design.by_row().toarray() ** 2).sum(1))

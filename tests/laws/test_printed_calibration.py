@@ -13,8 +13,8 @@ from scipy.integrate import quad
 from scipy.stats import binom, laplace
 
 from dpfit.data.rows import RowBlock
+from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder
 from dpfit.errors import UsageError
 from dpfit.fitting.plan import FitPlan, charge_ahead, plan_fit
 from dpfit.fitting.request import ALGORITHMS, FitRequest
@@ -324,8 +324,8 @@ def door(release: PeelingRelease, noise: NoNoise | ExactNoise, row: Sequence[flo
     grid = Grid(1.0, RowMap.NORMALIZE, 20, False)
     builder = DesignBuilder(grid)
     indptr, columns = np.array([0, d], np.int64), np.arange(d, dtype=np.int32)
-    builder.add(RowBlock(indptr, columns, np.array(row), None))
-    design = builder.build(d, grid=grid, index_base=0, threads=1)
+    builder.collect([RowBlock(indptr, columns, np.array(row), None)])
+    design = builder.build(d, grid=grid, index_base=0)
     return Curator(
         records=PrivateRecords(design, np.array([1.0])),
         loss=Logistic(),

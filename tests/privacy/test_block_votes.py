@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpfit.data.rows import RowBlock
+from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder, LocalDesign
+from dpfit.design.local import LocalDesign
 from dpfit.design.row_blocks import interleaved
 from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic
@@ -31,8 +32,8 @@ def design_of(X: Floats) -> LocalDesign:
     mask = X != 0.0
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(mask.sum(axis=1))])
     builder = DesignBuilder(GRID)
-    builder.add(RowBlock(ends, np.nonzero(mask)[1].astype(np.int32), X[mask], None))
-    return builder.build(X.shape[1], grid=GRID, index_base=0, threads=1)
+    builder.collect([RowBlock(ends, np.nonzero(mask)[1].astype(np.int32), X[mask], None)])
+    return builder.build(X.shape[1], grid=GRID, index_base=0)
 
 
 def reference_vote(X: Floats, y: Floats, loss: Loss, s: int) -> list[int]:

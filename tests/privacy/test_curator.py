@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dense_rows import dense_design
 from dpfit.data.rows import RowBlock
+from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid, RowMap
-from dpfit.design.local import DesignBuilder
 from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic
 from dpfit.losses.smoothed import HuberSmoothed
@@ -150,9 +150,9 @@ def test_noise_is_on_columns_that_nobody_uses() -> None:
     """A column without an entry is noised like any other."""
     builder = DesignBuilder(GRID)
     one = np.zeros(1, np.int32)
-    builder.add(RowBlock(np.array([0, 1]), one, np.ones(1), None))
+    builder.collect([RowBlock(np.array([0, 1]), one, np.ones(1), None)])
     door = Curator(
-        records=PrivateRecords(builder.build(50, grid=GRID, index_base=0, threads=1), np.zeros(1)),
+        records=PrivateRecords(builder.build(50, grid=GRID, index_base=0), np.zeros(1)),
         loss=Logistic(),
         grid=GRID,
         n_rows=1,

@@ -12,8 +12,9 @@ from scipy.optimize import minimize
 
 from dense_rows import dense_design
 from dpfit.data.rows import RowBlock
+from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid, RowMap, grid_bits
-from dpfit.design.local import DesignBuilder, LocalDesign
+from dpfit.design.local import LocalDesign
 from dpfit.losses.smoothed import HuberSmoothed, LogSmoothed, Smoothed
 from dpfit.privacy.minimise import Minimum, Records, minimise
 from dpfit.privacy.minimiser_error import distance_to_reach, gradient_error
@@ -200,8 +201,8 @@ def test_a_sparse_design_gives_the_point_of_the_dense_one(
     X = rows_of(n, 3)
     dense, builder = dense_design(X, GRID), DesignBuilder(GRID)
     places = np.tile(np.linspace(0, columns - 1, 3).astype(np.int32), n)
-    builder.add(RowBlock(np.arange(0, 3 * n + 1, 3), places, X.ravel(), None))
-    sparse = builder.build(columns, grid=GRID, index_base=0, threads=1)
+    builder.collect([RowBlock(np.arange(0, 3 * n + 1, 3), places, X.ravel(), None)])
+    sparse = builder.build(columns, grid=GRID, index_base=0)
     objective = Objective(form(0.5, 0.1), 5.0)
     term = rng.normal(size=columns + 1)
     used = np.append(places[:3], columns)
@@ -258,8 +259,8 @@ def test_what_is_cut_off_a_point_of_many_columns_is_certified(
     monkeypatch.setattr("dpfit.privacy.minimise._MOST_STEPS", 8)
     d = 1 << 17
     builder = DesignBuilder(GRID)
-    builder.add(RowBlock(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1), None))
-    design = builder.build(d, grid=GRID, index_base=0, threads=1)
+    builder.collect([RowBlock(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1), None)])
+    design = builder.build(d, grid=GRID, index_base=0)
     term = np.random.default_rng(6).normal(size=d + 1) + 1.0
     objective = Objective(LogSmoothed(0.5, 0.5), 1.0)
     result = found(design, np.zeros(1), objective, term=term, within=0.0)
