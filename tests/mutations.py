@@ -261,8 +261,8 @@ FAULTS = [
     Fault(
         "memory asked for after the charge",
         "fitting/linear_fit.py",
-        "check_memory((one.quantity for one in self.plan.releases), loss.n_scores)",
-        "check_memory((), 1)",
+        "(one.quantity for one in self.plan.releases), loss.n_scores, request.storage",
+        "(), 1, request.storage",
         "tests/cli/test_losses.py",
     ),
     Fault(

@@ -79,6 +79,14 @@ class FitOptions(ModelOptions, ReadingOptions, RunOptions, LockOptions, OutputOp
         str | None,
         typer.Option("--schema", metavar="FILE", help="TOML file of public facts and columns."),
     ] = None
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="SIZE", help="Bound on the process's memory: 2GiB."),
+    ] = None
+    cache: Annotated[
+        str | None,
+        typer.Option("--cache", metavar="DIR", help="Hold the rows in a nameless file there."),
+    ] = None
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="Model [default: STEM.model.json]."),

@@ -10,10 +10,12 @@ from dpfit.algorithms.outcome import Outcome
 from dpfit.cli.reading import cpu_count, read_options
 from dpfit.cli.requested_budget import requested_budget
 from dpfit.cli.run_files import RunFiles
+from dpfit.cli.sizes import bytes_of
 from dpfit.cli.streams import Streams
 from dpfit.data.reader import Reader
 from dpfit.data.schema import Schema
 from dpfit.design.grid import RowMap
+from dpfit.design.storage import Storage
 from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.linear_fit import LinearFit
@@ -184,7 +186,15 @@ def _request(
         strict=options.strict,
         seed=options.seed,
         threads=options.threads or cpu_count(),
+        storage=_storage(options),
     )
+
+
+def _storage(options: FitOptions) -> Storage:
+    memory = None if options.memory is None else bytes_of("--memory", options.memory)
+    storage = Storage(memory, options.cache)
+    storage.check(0)
+    return storage
 
 
 def configured(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from dpfit.data.pipeline import ordered_map
 from dpfit.data.rows import RowBlock
 from dpfit.design.chunk import Chunk
+from dpfit.design.chunk_file import ChunkFile
 from dpfit.design.fixed_point import quantise
 from dpfit.design.grid import Grid
 from dpfit.design.local import LocalDesign
+from dpfit.design.storage import IN_MEMORY, Storage
 
 Integers: TypeAlias = NDArray[np.int64]
-
-CHUNK_ENTRIES: Final = 1 << 22  # 50 MB; smaller ones share fewer columns, larger ones less cache
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,24 @@ class DesignBuilder:
         The public record map at its finest.
     threads : int
         Blocks and chunks made at a time; the design does not depend on it.
+    storage : Storage
+        Where the rows go.
 
     Attributes
     ----------
     n_rows : int
         Rows so far.
+    bytes_held : int
+        Memory of the chunks so far.
     """
 
-    def __init__(self, grid: Grid, threads: int = 1) -> None:
+    def __init__(self, grid: Grid, threads: int = 1, storage: Storage = IN_MEMORY) -> None:
         self.grid = grid
         self.n_rows = 0
+        self.bytes_held = 0
         self._threads = threads
+        self._storage = storage
+        self._file = ChunkFile(storage.folder) if storage.folder else None
         self._chunks: list[Chunk] = []
 
     def collect(self, blocks: Iterable[RowBlock]) -> None:
@@ -58,9 +65,17 @@ class DesignBuilder:
         ------
         ValueError
             A column is repeated within a row.
+        UsageError, StorageError
+            The rows do not fit into memory, or onto the disk.
         """
         quantised = ordered_map(self._quantised, iter(blocks), self._threads)
-        self._chunks.extend(ordered_map(_chunk, self._grouped(quantised), self._threads))
+        for chunk in ordered_map(_chunk, self._grouped(quantised), self._threads):
+            if self._file:
+                self._chunks.append(self._file.put(chunk))
+                continue
+            self._chunks.append(chunk)
+            self.bytes_held += chunk.n_bytes
+            self._storage.check(self.bytes_held)
 
     def _quantised(self, block: RowBlock) -> _Quantised:
         _require_canonical(block)
@@ -74,7 +89,7 @@ class DesignBuilder:
             group.append(block)
             self.n_rows += len(block.lengths)
             entries += len(block.columns)
-            if entries >= CHUNK_ENTRIES:
+            if entries >= self._storage.chunk_entries:
                 yield first, group
                 first, entries, group = self.n_rows, 0, []
         if group:
@@ -104,6 +119,8 @@ class DesignBuilder:
         # The compiled products check nothing: a column out of range would write past the array.
         if highest >= 0 and not index_base <= lowest <= highest < index_base + n_features:
             raise ValueError("a column lies outside the design")
+        if self._file:
+            self._file.close()
         chunks, self._chunks = self._chunks, []
         finish = functools.partial(_on_grid, finer=self.grid, grid=grid, index_base=index_base)
         made = list(ordered_map(finish, iter(chunks), self._threads))
@@ -126,6 +143,7 @@ def _on_grid(chunk: Chunk, finer: Grid, grid: Grid, index_base: int) -> Chunk:
         values[:] = np.sign(values) * (np.abs(values) >> (finer.bits - grid.bits))
     if grid.entry_integer < grid.integer_norm:
         np.clip(values, -grid.entry_integer, grid.entry_integer, out=values)
+    chunk.release()
     return chunk
 
 

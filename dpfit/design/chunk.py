@@ -6,9 +6,10 @@ few enough for the cache, and leave out the columns that no row of theirs uses.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from dpfit.design.integer_point import IntegerPoint
 
 Integers: TypeAlias = NDArray[np.int64]
 Columns: TypeAlias = NDArray[np.int32]
+Matrix = TypeVar("Matrix", csr_array, csc_array)
 
 _WIDE: Final = 8  # columns an entry: beyond, counting the entries of each costs more than sorting
 
@@ -34,11 +36,14 @@ class Chunk:
         The columns with an entry, sorted.
     rows : csc_array of int64, shape (m, u)
         The rows on these columns.
+    mapping : mmap or None
+        The part of a file in which the arrays are, if they are in one.
     """
 
     first: int
     columns: Columns
     rows: csc_array
+    mapping: mmap.mmap | None = None
 
     @classmethod
     def of_rows(
@@ -60,6 +65,17 @@ class Chunk:
             (wide.data.astype(np.int64), wide.indices, ends), shape=(len(lengths), len(used))
         )
         return cls(first, (used if names is None else names[used]).astype(np.int32), rows)
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the arrays."""
+        arrays = (self.columns, self.rows.data, self.rows.indices, self.rows.indptr)
+        return sum(array.nbytes for array in arrays)
+
+    def release(self) -> None:
+        """Give back the memory of what was read from a file; what is needed comes again."""
+        if self.mapping is not None:
+            self.mapping.madvise(mmap.MADV_DONTNEED)
 
     @property
     def positions(self) -> slice:
@@ -116,22 +132,30 @@ class Chunk:
         ends, n_rows = self.rows.indptr, self.rows.shape[0]
         for low, high in zip(places[:-1].tolist(), places[1:].tolist(), strict=True):
             start, stop = ends[low], ends[high]
-            # Given to the constructor, views of less than half of an array would be copied.
-            part = csr_array((high - low, n_rows), dtype=np.int64)
-            part.data = self.rows.data[start:stop]
-            part.indices = self.rows.indices[start:stop]
-            part.indptr = ends[low : high + 1] - start
-            yield Piece(self.positions, self.columns[low:high], part)
+            part = matrix_on(
+                csr_array((high - low, n_rows), dtype=np.int64),
+                self.rows.data[start:stop],
+                self.rows.indices[start:stop],
+                ends[low : high + 1] - start,
+            )
+            yield Piece(self, self.columns[low:high], part)
 
 
 @dataclass(frozen=True)
 class Piece:
     """Some columns of a chunk, for one thread."""
 
-    positions: slice
+    chunk: Chunk
     columns: Columns
     transposed: csr_array
 
     def add_gradient(self, residuals: Integers, total: Integers) -> None:
         """Add ``Xq^T rq`` of these rows and columns to the sums over all columns."""
-        total[self.columns] += self.transposed @ residuals[self.positions]
+        total[self.columns] += self.transposed @ residuals[self.chunk.positions]
+        self.chunk.release()
+
+
+def matrix_on(matrix: Matrix, data: Integers, indices: Columns, indptr: Columns) -> Matrix:
+    """An empty matrix put on these very arrays; its constructor would copy views of others."""
+    matrix.data, matrix.indices, matrix.indptr = data, indices, indptr
+    return matrix

@@ -46,6 +46,16 @@ class LocalDesign:
         # A thread has the same columns of every chunk: no other adds to the same sums.
         self._shares = list(zip(*of_chunks, strict=True))
 
+    @property
+    def n_bytes(self) -> int:
+        """Size of the rows."""
+        return sum(chunk.n_bytes for chunk in self._chunks)
+
+    @property
+    def bytes_held(self) -> int:
+        """What of it stands in memory, not in a file."""
+        return sum(chunk.n_bytes for chunk in self._chunks if chunk.mapping is None)
+
     def margins(self, point: IntegerPoint) -> Integers:
         """``Xq theta_q + b theta0_q``, exact modulo 2^64, shape (n,) or (n, k)."""
         classes = point.values.shape[1:]
@@ -58,6 +68,7 @@ class LocalDesign:
         def fill(chunk: Chunk) -> None:
             product = chunk.margins(point) if few else chunk.dense_margins(dense)
             np.add(product, self._intercept * point.intercept, out=total[chunk.positions])
+            chunk.release()
 
         list(self._map(fill, self._chunks))
         return total

@@ -74,7 +74,12 @@ class LinearFit:
         self.request = request
         facts = PublicFacts(strict=request.strict)
         collector = RecordCollector(
-            finest_grid(request), request.declared, facts, source, threads=request.threads
+            finest_grid(request),
+            request.declared,
+            facts,
+            source,
+            threads=request.threads,
+            storage=request.storage,
         )
         collector.collect(blocks)
         collector.settle_shape(request.adjacency, layout())
@@ -96,7 +101,9 @@ class LinearFit:
         self.max_exposure = collector.max_exposure
         self._records.check_selections(self.plan.releases, source)
         self._records.check_minimisers(self.plan.releases, self.plan.grid, source)
-        self._records.check_memory((one.quantity for one in self.plan.releases), loss.n_scores)
+        self._records.check_memory(
+            (one.quantity for one in self.plan.releases), loss.n_scores, request.storage
+        )
 
     @property
     def events(self) -> Sequence[Event]:

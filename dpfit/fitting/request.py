@@ -8,6 +8,7 @@ from typing import Final
 
 from dpfit.algorithms.default_rule import WIDE
 from dpfit.design.grid import RowMap
+from dpfit.design.storage import IN_MEMORY, Storage
 from dpfit.errors import UsageError
 from dpfit.files.linear_model import WITH_OFFSET
 from dpfit.fitting.checks import one_of
@@ -164,6 +165,8 @@ class FitRequest:
         A seed makes the run reproducible, and not private.
     threads : int
         For reading and products; never changes a bit of the result.
+    storage : Storage
+        Where the rows stand; changes nothing else.
 
     Raises
     ------
@@ -203,6 +206,7 @@ class FitRequest:
     strict: bool = False
     seed: int | None = None
     threads: int = 1
+    storage: Storage = IN_MEMORY
 
     def __post_init__(self) -> None:
         if self.algorithm not in (*ALGORITHMS, *ORIGINALS):

@@ -19,6 +19,7 @@ from dpfit.data.rows import RowBlock
 from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid
 from dpfit.design.local import LocalDesign
+from dpfit.design.storage import Storage
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.minimiser_error import reaches
@@ -34,13 +35,15 @@ Target: TypeAlias = NDArray[np.float64] | NDArray[np.object_]
 
 _TWO: Final = 2
 _LARGEST_EXPONENT: Final = 700.0  # e to it, and to its negative, is finite and not zero
-_ARRAYS: Final = 4  # at once in a step, at the least: model, sums, noise and gradient
+_ARRAYS: Final = 8  # at once in a step, of records and of columns, as measured
+_COPIES: Final = 2  # of the rows as floats, held another way
 _OVER_ALL_COLUMNS: Final = (
     Quantity.GRADIENT,
     Quantity.BATCH_GRADIENT,
     Quantity.MINIMISER,
     Quantity.SELECTION,
 )
+_OVER_ALL_ROWS: Final = (Quantity.MINIMISER, Quantity.VOTES)
 _MOST_CLASSES: Final = 1000  # more assumed labels are most likely a column of values
 
 
@@ -136,14 +139,23 @@ class PrivateRecords:
             if not reaches(objective, grid, n_rows, release.bits, release.radius):
                 raise _too_many(source)
 
-    def check_memory(self, quantities: Iterable[Quantity], n_scores: int) -> None:
+    def check_memory(self, quantities: Iterable[Quantity], n_scores: int, storage: Storage) -> None:
         """Run out of memory now rather than after the charge, where a step's arrays tell.
 
         Nothing is touched, so asking takes no time. Steps on screened columns are not foreseen.
+
+        Raises
+        ------
+        UsageError
+            The bound on memory is lower.
         """
-        np.empty((_ARRAYS, self.design.n_rows, n_scores))
-        if any(quantity in _OVER_ALL_COLUMNS for quantity in quantities):
-            np.empty((_ARRAYS, self.design.n_features + 1, n_scores))
+        asked = set(quantities)
+        arrays = np.empty((_ARRAYS, self.design.n_rows, n_scores)).nbytes
+        if asked.intersection(_OVER_ALL_COLUMNS):
+            arrays += np.empty((_ARRAYS, self.design.n_features + 1, n_scores)).nbytes
+        if asked.intersection(_OVER_ALL_ROWS):
+            arrays += _COPIES * self.design.n_bytes
+        storage.check(self.design.bytes_held, arrays)
 
 
 def _too_many(source: str) -> DataError:
@@ -169,6 +181,8 @@ class RecordCollector:
         What to call the input in messages.
     threads : int
         For the design.
+    storage : Storage
+        Where the rows stand.
 
     Attributes
     ----------
@@ -186,8 +200,10 @@ class RecordCollector:
         source: str,
         *,
         threads: int,
+        storage: Storage,
     ) -> None:
-        self._builder = DesignBuilder(grid, threads)
+        self._builder = DesignBuilder(grid, threads, storage)
+        self._storage = storage
         self._declared = declared
         self._facts = facts
         self._source = source

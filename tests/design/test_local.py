@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-import dpfit.design.builder
+import dpfit.design.storage
 from dpfit.data.rows import RowBlock
 from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid, RowMap
 from dpfit.design.integer_point import IntegerPoint
 from dpfit.design.local import LocalDesign
+from dpfit.design.storage import Storage
 
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
 
@@ -82,15 +84,22 @@ def test_block_partition_does_not_matter() -> None:
 
 @pytest.mark.parametrize("entries", [1, 30, 200])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_chunks_do_not_matter(entries: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A design of many chunks, on columns far apart, equals that of one to the bit."""
+@pytest.mark.parametrize("in_file", [False, True])
+def test_chunks_do_not_matter(
+    entries: int, threads: int, in_file: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A design of many chunks, in memory or in a file without a name, equals that of one."""
     matrix = random_rows(150, 80, seed=4)
     matrix.indices *= 1000
     matrix = csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(150, 80_000))
     columns = np.arange(0, 80_000, 2000)
     whole = design_of(blocks_of(matrix, []), 80_000)
-    monkeypatch.setattr(dpfit.design.builder, "CHUNK_ENTRIES", entries)
-    parts = design_of(blocks_of(matrix, list(range(5, 150, 5))), 80_000, threads)
+    monkeypatch.setattr(dpfit.design.storage, "_LARGEST_CHUNK", entries)
+    builder = DesignBuilder(GRID, threads, Storage(folder=str(tmp_path) if in_file else None))
+    builder.collect(blocks_of(matrix, list(range(5, 150, 5))))
+    parts = builder.build(80_000, grid=GRID, index_base=0)
+    assert (parts.bytes_held == 0) == in_file
+    assert not list(tmp_path.iterdir())
     assert len(parts._chunks) > 1
     residuals = np.random.default_rng(5).integers(-(2**20), 2**20, (150, 2))
     for one, other in ((whole, parts), (whole.on_columns(columns), parts.on_columns(columns))):

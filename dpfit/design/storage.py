@@ -1,0 +1,65 @@
+"""Where the rows of a fit stand while it runs, and how much memory it may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dpfit.errors import UsageError
+
+_LARGEST_CHUNK: Final = 1 << 22  # entries, 50 MB; larger ones keep less of a product in the cache
+_BYTES_WHILE_MADE: Final = 120  # an entry of a chunk, of all that are made or used at a time
+_PROGRAM: Final = 320 << 20  # the interpreter, its libraries and the blocks of text being read
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How rows are held.
+
+    Attributes
+    ----------
+    memory : int or None
+        Bytes that the process may take; None bounds nothing.
+    folder : str or None
+        Where a nameless file may hold the rows; None holds them in memory.
+    """
+
+    memory: int | None = None
+    folder: str | None = None
+
+    @property
+    def chunk_entries(self) -> int:
+        """After how many entries a chunk of rows ends."""
+        if self.memory is None:
+            return _LARGEST_CHUNK
+        spare = max(self.memory - _PROGRAM, 0)
+        return max(1, min(_LARGEST_CHUNK, spare // (2 * _BYTES_WHILE_MADE)))
+
+    def check(self, held: int, arrays: int = 0) -> None:
+        """Refuse what would not fit.
+
+        Parameters
+        ----------
+        held : int
+            Bytes of the rows that stand in memory.
+        arrays : int
+            Bytes of all that a step needs beside them.
+
+        Raises
+        ------
+        UsageError
+            The bound is lower.
+        """
+        if self.memory is None:
+            return
+        need = _PROGRAM + _BYTES_WHILE_MADE * self.chunk_entries + held + arrays
+        if need > self.memory:
+            raise UsageError(
+                f"--memory: the fit needs about {need / 2**30:.2g} GiB",
+                hint="allow more, or declare fewer columns"
+                if self.folder
+                else "allow more, or let --cache DIR hold the rows on disk",
+            )
+
+
+IN_MEMORY: Final = Storage()
