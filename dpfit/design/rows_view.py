@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -16,23 +17,32 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class RowSpace:
+    """What is public of a view of the rows.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of columns.
+    squared_norm : int
+        Bound on a row's squared integer norm, its constant included.
+    unit : float
+        The real length of one integer of a gradient, where multipliers are one.
+    """
+
+    n_features: int
+    squared_norm: int
+    unit: float
+
+    @classmethod
+    def of_grid(cls, grid: Grid, n_features: int) -> RowSpace:
+        """The space of rows as the record map left them."""
+        return cls(n_features, grid.squared_norm, grid.unit)
+
+
 class RowsView(Protocol):
     """Rows of a design with what a gradient over them needs."""
-
-    @property
-    def n_features(self) -> int:
-        """The public number of columns."""
-        ...
-
-    @property
-    def squared_norm(self) -> int:
-        """Bound on a row's squared integer norm, its constant included."""
-        ...
-
-    @property
-    def unit(self) -> float:
-        """The real length of one integer of a gradient, where multipliers are one."""
-        ...
 
     def limits(self, unit: int) -> int | Integers:
         """The largest multiplier of a record, or of each, within the charge, shape (n,)."""
@@ -60,15 +70,13 @@ class GridView:
 
     def __init__(self, design: LocalDesign, grid: Grid) -> None:
         self._design = design
-        self.n_features = design.n_features
-        self.squared_norm = grid.squared_norm
-        self.unit = grid.unit
+        self._unit = grid.unit
 
     def limits(self, unit: int) -> int:
         return unit
 
     def real_margins(self, point: IntegerPoint, bits: int) -> Floats:
-        return self._design.margins(point).astype(np.float64) * math.ldexp(self.unit, -bits)
+        return self._design.margins(point).astype(np.float64) * math.ldexp(self._unit, -bits)
 
     def gradient(self, residuals: Integers) -> Integers:
         return self._design.gradient(residuals)

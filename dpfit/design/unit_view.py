@@ -55,21 +55,6 @@ class UnitView:
         squared -= 2 * design.margins(along)
         self.lengths: Floats = np.sqrt(squared.astype(np.float64))
 
-    @property
-    def n_features(self) -> int:
-        return self._design.n_features
-
-    @property
-    def squared_norm(self) -> int:
-        """A bound on ``|z|^2`` before the scaling, for the exactness of margins."""
-        centre = int(np.ceil(np.sqrt(float(self._centre @ self._centre)))) + 1
-        return (self._integer_norm + centre) ** 2 + self._constant**2
-
-    @property
-    def unit(self) -> float:
-        """The real length of one integer: a row of length one is ``K_int`` long."""
-        return 1.0 / self._integer_norm
-
     def limits(self, unit: int) -> Integers:
         """The largest integer ``a`` of each record with ``|a z| <= unit K_int``, shape (n,).
 

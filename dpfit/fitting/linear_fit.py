@@ -26,8 +26,9 @@ from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.events import Event
 from dpfit.privacy.mechanisms.noise import Noise, noise_of
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
-from dpfit.privacy.records import Label, Layout, PrivateRecords, RecordCollector
+from dpfit.privacy.records import Label, Layout, RecordCollector
 
 
 class LinearFit:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpfit.design.grid import Grid
 from dpfit.design.local import LocalDesign
+from dpfit.design.rows_view import RowSpace
 from dpfit.design.unit_view import UnitView
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -36,8 +37,23 @@ class Centring:
     centre: Floats
     constant: float
 
+    def space(self, grid: Grid) -> RowSpace:
+        """What is public of the records as the map leaves them: a row of length one is K_int long.
+
+        Its bound on ``|z|^2`` is one before the scaling, for the exactness of margins.
+        """
+        integers, constant = self._integers(grid)
+        centre = int(np.ceil(np.sqrt(float(integers @ integers)))) + 1
+        squared_norm = (grid.integer_norm + centre) ** 2 + constant**2
+        return RowSpace(len(self.columns), squared_norm, 1.0 / grid.integer_norm)
+
     def view(self, design: LocalDesign, grid: Grid) -> UnitView:
-        """The records as the map leaves them.
+        """The records as the map leaves them."""
+        integers, constant = self._integers(grid)
+        return UnitView(design.on_columns(self.columns), integers, constant, grid.integer_norm)
+
+    def _integers(self, grid: Grid) -> tuple[Integers, int]:
+        """Centre and constant on the rows' grid.
 
         Raises
         ------
@@ -49,5 +65,4 @@ class Centring:
         if not (length <= _LONGEST_CENTRE and 0.0 < self.constant <= 1.0):
             raise RuntimeError("the centre or constant of the records is out of bounds")
         integers = np.rint(self.centre * grid.integer_norm).astype(np.int64)
-        constant = max(1, round(self.constant * grid.integer_norm))
-        return UnitView(design.on_columns(self.columns), integers, constant, grid.integer_norm)
+        return integers, max(1, round(self.constant * grid.integer_norm))

@@ -15,23 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.design.grid import Grid
-from dpfit.design.rows_view import GridView, RowsView
-from dpfit.design.unit_view import UnitView
+from dpfit.design.rows_view import RowSpace
 from dpfit.errors import NotConvergedError
 from dpfit.losses.base import Loss
-from dpfit.losses.exponential import exponential
 from dpfit.privacy.block_votes import block_votes
 from dpfit.privacy.centring import Centring
 from dpfit.privacy.charged_releases import ChargedReleases, Release, SumRelease
 from dpfit.privacy.gaussian_release import GaussianRelease
 from dpfit.privacy.logistic_sensitivity import largest_margin, refined_step
 from dpfit.privacy.mechanisms.noise import Noise
-from dpfit.privacy.minimise import Records, minimise
+from dpfit.privacy.minimise import FittedRecords, minimise
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.point import Point, Scores, quantised
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.records import PrivateRecords
-from dpfit.privacy.residuals import residual_integers
+from dpfit.privacy.questions import (
+    ClassCounts,
+    ColumnSums,
+    GradientSums,
+    Records,
+    TargetAndExposureSums,
+    TargetCounts,
+    TargetSum,
+)
 from dpfit.privacy.target_ranks import rank_scores, value_of
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -46,7 +51,7 @@ class Curator:
 
     Parameters
     ----------
-    records : PrivateRecords
+    records : Records
         The private rows on the integer grid, and their targets.
     loss : Loss
         Gives the residual.
@@ -63,27 +68,25 @@ class Curator:
     def __init__(
         self,
         *,
-        records: PrivateRecords,
+        records: Records,
         loss: Loss,
         grid: Grid,
         n_rows: int,
         releases: Iterable[Release],
         noise: Noise,
     ) -> None:
-        self._design = records.design
-        self._target = records.target
-        self._offset = records.offset
-        self._shares = records.shares
+        self._records = records.on_grid(grid)
+        self._space = RowSpace.of_grid(grid, records.n_features)
+        self._centred = False
         self._loss = loss
         self._grid = grid
         self._n_rows = n_rows
         self._charged = ChargedReleases(releases, noise)
-        self._rows: RowsView = GridView(records.design, grid)
 
     @property
     def n_features(self) -> int:
         """The public number of columns that a gradient has now."""
-        return self._rows.n_features
+        return self._space.n_features
 
     def zero_point(self, offset: Scores = 0.0) -> Point:
         """The model whose scores are all ``offset``."""
@@ -104,7 +107,7 @@ class Curator:
             Means of ``max(x_j, 0) / K`` and of ``max(-x_j, 0) / K``.
         """
         release = self._charged.take_sum(label, Quantity.COLUMN_SUMS)
-        sums = self._design.column_sums(release.unit, self._grid.integer_norm)
+        sums = self._records.total(ColumnSums(release.unit, self._grid.integer_norm))
         means = self._charged.noisy(release, sums).astype(np.float64) / release.unit / self._n_rows
         positive, negative = np.split(means, 2)
         return positive, negative
@@ -112,10 +115,8 @@ class Curator:
     def target_mean(self, label: str) -> float:
         """Noisy mean of the mapped target, one of the charged releases."""
         release = self._charged.take_sum(label, Quantity.TARGET_SUM)
-        unit = release.unit
-        parts = np.rint(np.fmin(np.fmax(self._target, 0.0), 1.0) * unit).astype(np.int64)
-        total = np.clip(parts, 0, unit).sum(keepdims=True)
-        return float(self._charged.noisy(release, total)[0]) / unit / self._n_rows
+        total = self._records.total(TargetSum(release.unit))
+        return float(self._charged.noisy(release, total)[0]) / release.unit / self._n_rows
 
     def target_quantile(self, label: str, quantile: float) -> float:
         """A quantile of the mapped target, one of the charged selections.
@@ -124,7 +125,8 @@ class Curator:
         records would have to change sides for it to be the quantile (:mod:`.target_ranks`).
         """
         release = self._charged.take_choice(label, Quantity.TARGET_RANKS)
-        scores = rank_scores(self._target, quantile, self._n_rows, release.unit)
+        held = self._records.total(TargetCounts())
+        scores = rank_scores(held, quantile, self._n_rows, release.unit)
         return value_of(int(self._charged.choose(release, scores)[0]))
 
     def minimiser(self, label: str, objective: Objective, centre: float) -> Point:
@@ -153,11 +155,12 @@ class Curator:
             Another objective was asked than was charged: a fault in the algorithm.
         """
         release = self._charged.take_minimiser(label, objective)
-        size = self._design.n_features + 1
+        here = self._records.here()
+        size = here.n_features + 1
         term = self._charged.random_vector(Quantity.OBJECTIVE_TERM, size)
-        records = Records(self._design, self._grid, self._target - centre, self._shares)
+        fitted = FittedRecords(here.design, self._grid, here.target - centre, here.shares)
         minimum = minimise(
-            records, objective, term.values, bits=release.bits, within=release.radius / 2
+            fitted, objective, term.values, bits=release.bits, within=release.radius / 2
         )
         shift = self._charged.random_vector(Quantity.MINIMISER_SHIFT, size)
         distance = minimum.distance + term.error / objective.ridge + shift.error
@@ -174,8 +177,7 @@ class Curator:
     def class_means(self, label: str) -> Floats:
         """Noisy share of each class among the records, one of the charged releases, shape (k,)."""
         release = self._charged.take_sum(label, Quantity.CLASS_SUMS)
-        counts = np.bincount(self._target.astype(np.int64), minlength=self._loss.n_scores)
-        sums = counts.astype(np.int64) * release.unit
+        sums = self._records.total(ClassCounts(self._loss.n_scores)) * release.unit
         return self._charged.noisy(release, sums).astype(np.float64) / release.unit / self._n_rows
 
     def target_and_exposure_means(self, label: str) -> tuple[float, float]:
@@ -184,12 +186,8 @@ class Curator:
         Offsets of counts are relative to the largest exposure; a record without one has all of it.
         """
         release = self._charged.take_sum(label, Quantity.TARGET_AND_EXPOSURE_SUMS)
-        unit = release.unit
-        offset = np.zeros(len(self._target)) if self._offset is None else self._offset
-        pairs = np.stack([self._target, exponential(offset)])
-        parts = np.rint(np.fmin(np.fmax(pairs, 0.0), 1.0) * unit).astype(np.int64)
-        sums = np.clip(parts, 0, unit).sum(axis=1)
-        target, exposure = self._charged.noisy(release, sums) / unit / self._n_rows
+        sums = self._records.total(TargetAndExposureSums(release.unit))
+        target, exposure = self._charged.noisy(release, sums) / release.unit / self._n_rows
         return float(target), float(exposure)
 
     def noise_scale(self, label: str) -> float:
@@ -198,7 +196,9 @@ class Curator:
 
     def centre(self, centring: Centring) -> None:
         """From now on records are ``(x_S / K - m, b)`` at length one. The map is public."""
-        self._rows = centring.view(self._design, self._grid)
+        self._space = centring.space(self._grid)
+        self._records = self._records.centred(centring, self._grid)
+        self._centred = True
 
     def gradient(
         self, label: str, point: Point, *, clip: float, columns: Integers | None = None
@@ -245,10 +245,8 @@ class Curator:
         """
         batch = self._charged.batch(label)
         release = self._charged.take_sum(label, Quantity.BATCH_GRADIENT)
-        residuals = self._residual_integers(point, clip, release.unit)
-        others = np.arange(len(residuals)) % release.count != batch
-        residuals[others] = 0
-        noisy = self._charged.noisy(release, self._rows.gradient(residuals)).astype(np.float64)
+        sums = self._gradient_sums(point, clip, release.unit, batch=(release.count, batch))
+        noisy = self._charged.noisy(release, sums).astype(np.float64)
         noisy *= self._length(clip, release.unit) * release.count
         return Point(noisy[:-1], noisy[-1])
 
@@ -257,7 +255,7 @@ class Curator:
 
         That bound reckons with margins that are nothing but ``x.theta``.
         """
-        shifted = self._offset is not None or np.any(point.offset)
+        shifted = self._records.has_offset or np.any(point.offset)
         if not isinstance(release, GaussianRelease) or not release.refined or shifted:
             return clip, release.unit
         squared_norm = self._grid.squared_norm
@@ -265,7 +263,7 @@ class Curator:
         return refined_step(margin, clip, release.unit, release.squared_factor, squared_norm)
 
     def _gradient_quantity(self, columns: Integers | None) -> Quantity:
-        if isinstance(self._rows, UnitView):
+        if self._centred:
             return Quantity.UNIT_GRADIENT
         return Quantity.GRADIENT if columns is None else Quantity.PARTIAL_GRADIENT
 
@@ -305,9 +303,10 @@ class Curator:
             Sorted columns, k as charged.
         """
         release = self._charged.take_choice(label, Quantity.VOTES)
+        here = self._records.here()
         votes = block_votes(
-            self._design,
-            self._target,
+            here.design,
+            here.target,
             self._loss,
             sparsity=release.chosen,
             n_blocks=math.isqrt(self._n_rows),
@@ -330,22 +329,13 @@ class Curator:
         best = self._charged.choose_signed(release, sums)
         return (best, -1) if best < len(sums) else (best - len(sums), 1)
 
-    def _gradient_sums(self, point: Point, clip: float, unit: int) -> Integers:
-        return self._rows.gradient(self._residual_integers(point, clip, unit))
-
-    def _residual_integers(self, point: Point, clip: float, unit: int) -> Integers:
-        """Each record's integer multipliers, within the limit that the charge reckons with."""
-        residual = self._loss.residual(self._margins(point), self._target)
-        return residual_integers(residual, clip, self._rows.limits(unit), self._shares)
+    def _gradient_sums(
+        self, point: Point, clip: float, unit: int, batch: tuple[int, int] | None = None
+    ) -> Integers:
+        integers, bits = quantised(point, self._space.squared_norm)
+        question = GradientSums(self._loss, integers, bits, point.offset, clip, unit, batch)
+        return self._records.total(question)
 
     def _length(self, clip: float, unit: int) -> float:
         """What one integer of a sum is of a mean gradient."""
-        return self._rows.unit * clip / unit / self._n_rows
-
-    def _margins(self, point: Point) -> Floats:
-        margins = self._rows.real_margins(*quantised(point, self._rows.squared_norm))
-        margins += point.offset
-        if self._offset is None:
-            return margins
-        with np.errstate(over="ignore"):  # every loss saturates
-            return margins + self._offset
+        return self._space.unit * clip / unit / self._n_rows

@@ -49,7 +49,7 @@ class Minimum:
 
 
 @dataclass(frozen=True)
-class Records:
+class FittedRecords:
     """What is fitted.
 
     Attributes
@@ -71,7 +71,7 @@ class Records:
 
 
 def minimise(
-    records: Records, objective: Objective, term: Floats, *, bits: int, within: float
+    records: FittedRecords, objective: Objective, term: Floats, *, bits: int, within: float
 ) -> Minimum:
     """Minimise the objective plus ``term.w``.
 
@@ -83,7 +83,7 @@ def minimise(
 
     Parameters
     ----------
-    records : Records
+    records : FittedRecords
         The private records.
     objective : Objective
         Strongly convex by its ridge.
@@ -128,7 +128,9 @@ def _wider(loss: Smoothed, step: int) -> Smoothed:
 class _Problem:
     """The objective over the records, as the steps of a solver see it."""
 
-    def __init__(self, records: Records, objective: Objective, term: Floats, bits: int) -> None:
+    def __init__(
+        self, records: FittedRecords, objective: Objective, term: Floats, bits: int
+    ) -> None:
         self._records, self._objective, self._term, self._bits = records, objective, term, bits
         grid = records.grid
         self._rows = records.design.as_floats(grid.integer_norm)

@@ -18,16 +18,11 @@ from numpy.typing import NDArray
 from dpfit.data.rows import RowBlock
 from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid
-from dpfit.design.local import LocalDesign
 from dpfit.design.storage import Storage
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.minimiser_error import reaches
-from dpfit.privacy.minimiser_release import MinimiserRelease
-from dpfit.privacy.peeling_release import PeelingRelease
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
-from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.selection_release import SelectionRelease
 
 Floats: TypeAlias = NDArray[np.float64]
 Label: TypeAlias = float | str
@@ -35,15 +30,6 @@ Target: TypeAlias = NDArray[np.float64] | NDArray[np.object_]
 
 _TWO: Final = 2
 _LARGEST_EXPONENT: Final = 700.0  # e to it, and to its negative, is finite and not zero
-_ARRAYS: Final = 8  # at once in a step, of records and of columns, as measured
-_COPIES: Final = 2  # of the rows as floats, held another way
-_OVER_ALL_COLUMNS: Final = (
-    Quantity.GRADIENT,
-    Quantity.BATCH_GRADIENT,
-    Quantity.MINIMISER,
-    Quantity.SELECTION,
-)
-_OVER_ALL_ROWS: Final = (Quantity.MINIMISER, Quantity.VOTES)
 _MOST_CLASSES: Final = 1000  # more assumed labels are most likely a column of values
 
 
@@ -94,76 +80,6 @@ class Layout:
     n_features: int | None = None
     index_base: int | None = None
     outside_records: bool = True
-
-
-@dataclass(frozen=True)
-class PrivateRecords:
-    """Records on the integer grid; for the Curator alone.
-
-    Attributes
-    ----------
-    design : LocalDesign
-        The rows.
-    target : float64 array, shape (n,)
-        In [0, 1], or the number of the class.
-    offset : float64 array, shape (n,), or None
-        Added to each record's margin.
-    shares : float64 array, shape (n,), or None
-        Weight of each record over the largest one, in [0, 1].
-    """
-
-    design: LocalDesign
-    target: Floats
-    offset: Floats | None = None
-    shares: Floats | None = None
-
-    def check_selections(self, releases: Iterable[object], source: str) -> None:
-        """Refuse, before the charge, so many records that the scores of a selection could wrap.
-
-        Sums wrap around harmlessly where noise is added; where they are compared they must not.
-        Under replace-one the number of records is the declared one, and grids leave room for it.
-        """
-        for release in releases:
-            if not isinstance(release, SelectionRelease | PeelingRelease):
-                continue
-            largest = self.design.n_rows * release.sensitivity.add_remove * release.unit
-            if largest >= 2**62:
-                raise _too_many(source)
-
-    def check_minimisers(self, releases: Iterable[object], grid: Grid, source: str) -> None:
-        """Refuse, before the charge, so many records that none is found as near as was charged."""
-        for release in releases:
-            if not isinstance(release, MinimiserRelease):
-                continue
-            objective, n_rows = release.objective, self.design.n_rows
-            if not reaches(objective, grid, n_rows, release.bits, release.radius):
-                raise _too_many(source)
-
-    def check_memory(self, quantities: Iterable[Quantity], n_scores: int, storage: Storage) -> None:
-        """Run out of memory now rather than after the charge, where a step's arrays tell.
-
-        Nothing is touched, so asking takes no time. Steps on screened columns are not foreseen.
-
-        Raises
-        ------
-        UsageError
-            The bound on memory is lower.
-        """
-        asked = set(quantities)
-        arrays = np.empty((_ARRAYS, self.design.n_rows, n_scores)).nbytes
-        if asked.intersection(_OVER_ALL_COLUMNS):
-            arrays += np.empty((_ARRAYS, self.design.n_features + 1, n_scores)).nbytes
-        if asked.intersection(_OVER_ALL_ROWS):
-            arrays += _COPIES * self.design.n_bytes
-        storage.check(self.design.bytes_held, arrays)
-
-
-def _too_many(source: str) -> DataError:
-    return DataError(
-        "holds far more records than declared",
-        path=source,
-        hint="this algorithm needs --n-rows to be about right",
-    )
 
 
 class RecordCollector:

@@ -17,7 +17,13 @@ Integers: TypeAlias = NDArray[np.int64]
 _STEPS: Final = 1 << 14  # candidates are 0, 1/2^14, ..., 1 of the target's range
 
 
-def rank_scores(target: Floats, quantile: float, n_rows: int, unit: int) -> Integers:
+def records_at_each(target: Floats) -> Integers:
+    """How many of the targets, mapped to [0, 1], round to each candidate, shape (2^14 + 1,)."""
+    places = np.rint(np.fmin(np.fmax(target, 0.0), 1.0) * _STEPS).astype(np.int64)
+    return np.bincount(np.clip(places, 0, _STEPS), minlength=_STEPS + 1).astype(np.int64)
+
+
+def rank_scores(held: Integers, quantile: float, n_rows: int, unit: int) -> Integers:
     """Minus the number of records that keep each candidate from being the quantile, in units.
 
     With targets rounded to the grid, L of them below a candidate and M up to it, that number is
@@ -26,8 +32,8 @@ def rank_scores(target: Floats, quantile: float, n_rows: int, unit: int) -> Inte
 
     Parameters
     ----------
-    target : float64 array, shape (n,)
-        Mapped to [0, 1].
+    held : int64 array, shape (2^14 + 1,)
+        Targets at each candidate.
     quantile : float
         q.
     n_rows : int
@@ -39,8 +45,6 @@ def rank_scores(target: Floats, quantile: float, n_rows: int, unit: int) -> Inte
     -------
     int64 array, shape (2^14 + 1,)
     """
-    places = np.rint(np.fmin(np.fmax(target, 0.0), 1.0) * _STEPS).astype(np.int64)
-    held = np.bincount(np.clip(places, 0, _STEPS), minlength=_STEPS + 1).astype(np.int64)
     up_to = np.cumsum(held) * unit
     below = up_to - held * unit
     wanted = round(quantile * n_rows * unit)

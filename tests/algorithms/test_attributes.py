@@ -22,8 +22,9 @@ from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.point import Point
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.records import DeclaredFacts, Layout, PrivateRecords
+from dpfit.privacy.records import DeclaredFacts, Layout
 
 D = 6
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)

@@ -20,7 +20,8 @@ from dpfit.privacy.calibration import Budget
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import plan_release
 from dpfit.privacy.mechanisms.noise import NoNoise
-from dpfit.privacy.records import DeclaredFacts, Layout, PrivateRecords
+from dpfit.privacy.private_records import PrivateRecords
+from dpfit.privacy.records import DeclaredFacts, Layout
 from text_scale import text_scale
 
 

@@ -20,8 +20,8 @@ from dpfit.privacy.laplace_release import LaplaceRelease, plan_laplace
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.point import Point
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.records import PrivateRecords
 
 GRID = Grid(1.0, RowMap.CLIP, 20, True)
 N, D, BATCHES = 17, 2, 5

@@ -16,9 +16,9 @@ from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
 from dpfit.privacy.mechanisms.noise import ExactNoise
 from dpfit.privacy.point import Point
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.random_bits import BitSource, RunKey
-from dpfit.privacy.records import PrivateRecords
 
 D = 64
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)

@@ -25,8 +25,8 @@ from dpfit.privacy.logistic_sensitivity import diameter, may_refine, refined_ste
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.point import Point
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.records import PrivateRecords
 
 D = 4
 UNIT = 1 << 19

@@ -27,13 +27,13 @@ from dpfit.privacy.curator import Curator
 from dpfit.privacy.events import MinimiserEvent, MinimiserLaw
 from dpfit.privacy.laplace_release import plan_laplace
 from dpfit.privacy.mechanisms.noise import ExactNoise
-from dpfit.privacy.minimise import Records, minimise
+from dpfit.privacy.minimise import FittedRecords, minimise
 from dpfit.privacy.minimiser_release import determinant_ratio, plan_vector
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.random_bits import BitSource, RunKey
-from dpfit.privacy.records import PrivateRecords
 from dpfit.privacy.selection_release import plan_selection
 
 GRID = Grid(1.0, RowMap.CLIP, 20, True)
@@ -306,7 +306,7 @@ def minimum(
     X: np.ndarray, y: np.ndarray, objective: Objective, grid: Grid, shares: np.ndarray | None = None
 ) -> np.ndarray:
     found = minimise(
-        Records(dense_design(X, grid), grid, y, shares),
+        FittedRecords(dense_design(X, grid), grid, y, shares),
         objective,
         np.zeros(X.shape[1] + 1),
         bits=grid_bits(len(y))[1],

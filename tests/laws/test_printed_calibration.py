@@ -31,10 +31,10 @@ from dpfit.privacy.mechanisms.noise import ExactNoise, NoNoise
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.point import Point
 from dpfit.privacy.printed_noise import PRINTED
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.random_bits import BitSource, RunKey
-from dpfit.privacy.records import PrivateRecords
 from dpfit.privacy.selection_release import score_sensitivity
 
 N, D = 20_000, 1_000

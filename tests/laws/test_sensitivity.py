@@ -20,8 +20,8 @@ from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import GaussianRelease, plan_release, squared_factor
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.point import Point
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.records import PrivateRecords
 
 D = 5
 VALUES = st.one_of(

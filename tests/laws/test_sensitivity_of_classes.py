@@ -24,8 +24,8 @@ from dpfit.privacy.curator import Curator
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor, with_room
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.point import Point
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.records import PrivateRecords
 
 D = 3
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
@@ -251,7 +251,9 @@ def test_the_charge_of_counts_and_exposures_is_attained() -> None:
 def test_a_record_without_offset_has_the_whole_exposure() -> None:
     """Its exposure is 1, and the means are those of the definition."""
     records = PrivateRecords(
-        curator(Poisson(), release_of(Quantity.GRADIENT), [Record((1.0, 0.0, 0.0), 0.0)])._design,
+        curator(
+            Poisson(), release_of(Quantity.GRADIENT), [Record((1.0, 0.0, 0.0), 0.0)]
+        )._records.design,
         np.array([0.25]),
     )
     release = release_of(Quantity.TARGET_AND_EXPOSURE_SUMS)

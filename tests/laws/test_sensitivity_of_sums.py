@@ -24,8 +24,8 @@ from dpfit.privacy.laplace_release import LaplaceRelease, l1_factor
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.point import Point
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.records import PrivateRecords
 from dpfit.privacy.selection_release import SelectionRelease, score_sensitivity
 
 D = 4

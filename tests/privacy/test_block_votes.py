@@ -20,8 +20,8 @@ from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.block_votes import block_votes, voted
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.mechanisms.noise import NoNoise
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.records import PrivateRecords
 from dpfit.privacy.selection_release import SelectionRelease, score_sensitivity
 
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)

@@ -30,9 +30,10 @@ from dpfit.privacy.objective import Objective
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.point import Point, quantised
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
+from dpfit.privacy.questions import GradientSums
 from dpfit.privacy.random_bits import BitSource, RunKey
-from dpfit.privacy.records import PrivateRecords
 from dpfit.privacy.selection_release import SelectionRelease, score_sensitivity
 from dpfit.privacy.user_release import UserNoise, plan_user_release
 from dpfit.privacy.user_sensitivity import UserGrid
@@ -169,8 +170,10 @@ def test_nan_residuals_become_bounded_integers() -> None:
         def residual(self, margins: np.ndarray, target: np.ndarray) -> np.ndarray:
             return np.where(np.arange(len(margins)) % 3 == 0, np.nan, np.inf)
 
-    door = curator(NoNoise(), release(1000, 0, 1), loss=Broken())
-    integers = door._residual_integers(Point(np.zeros(D), 0.0), 0.25, 1000)
+    records = curator(NoNoise(), release(1000, 0, 1))._records.here()
+    point, bits = quantised(Point(np.zeros(D), 0.0), GRID.squared_norm)
+    question = GradientSums(Broken(), point, bits, offset=0.0, clip=0.25, unit=1000)
+    integers = question.multipliers(records)
     assert set(integers.tolist()) == {-1000, 1000}
 
 

@@ -16,7 +16,7 @@ from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid, RowMap, grid_bits
 from dpfit.design.local import LocalDesign
 from dpfit.losses.smoothed import HuberSmoothed, LogSmoothed, Smoothed
-from dpfit.privacy.minimise import Minimum, Records, minimise
+from dpfit.privacy.minimise import FittedRecords, Minimum, minimise
 from dpfit.privacy.minimiser_error import distance_to_reach, gradient_error
 from dpfit.privacy.objective import Objective
 
@@ -54,7 +54,9 @@ def found(
         within = float(distance_to_reach(objective, grid, len(y), bits, Fraction(0), 1)) / 2
     if term is None:
         term = np.zeros(design.n_features + 1)
-    return minimise(Records(design, grid, y, shares), objective, term, bits=bits, within=within)
+    return minimise(
+        FittedRecords(design, grid, y, shares), objective, term, bits=bits, within=within
+    )
 
 
 def real_rows(design: LocalDesign, grid: Grid) -> np.ndarray:

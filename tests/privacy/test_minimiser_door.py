@@ -19,8 +19,8 @@ from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.minimiser_release import VectorRelease, plan_minimiser, plan_vector
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.records import PrivateRecords
 
 GRID = Grid(1.0, RowMap.CLIP, 20, True)
 CHARGED = Objective(HuberSmoothed(0.5, 0.1), 40.0)

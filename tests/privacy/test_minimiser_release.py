@@ -34,9 +34,9 @@ from dpfit.privacy.minimiser_release import (
 )
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.planned_release import PlannedRelease
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.random_bits import BitSource, RunKey
-from dpfit.privacy.records import PrivateRecords
 
 GRID = Grid(1.0, RowMap.CLIP, 20, True)
 HUBER = Objective(HuberSmoothed(0.7, 0.1), 40.0)

@@ -15,11 +15,11 @@ from dpfit.losses.absolute import Absolute
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.curator import Curator
 from dpfit.privacy.mechanisms.noise import ExactNoise, NoNoise
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.random_bits import BitSource, RunKey
-from dpfit.privacy.records import PrivateRecords
 from dpfit.privacy.selection_release import SelectionRelease, score_sensitivity
-from dpfit.privacy.target_ranks import rank_scores, value_of
+from dpfit.privacy.target_ranks import rank_scores, records_at_each, value_of
 
 UNIT = 1000
 STEPS = 1 << 14
@@ -33,12 +33,12 @@ def test_no_neighbour_moves_a_score_by_more_than_a_unit(quantile: float, n: int)
     """All small tables with ties; a replaced record, and one left out of the counts."""
     moved = {adjacency: 0 for adjacency in Adjacency}
     for target in itertools.product(VALUES, repeat=n):
-        scores = rank_scores(np.array(target), quantile, n, UNIT)
-        fewer = rank_scores(np.array(target[1:]), quantile, n, UNIT)
+        scores = rank_scores(records_at_each(np.array(target)), quantile, n, UNIT)
+        fewer = rank_scores(records_at_each(np.array(target[1:])), quantile, n, UNIT)
         gap = int(np.abs(scores - fewer).max())
         moved[Adjacency.ADD_REMOVE] = max(moved[Adjacency.ADD_REMOVE], gap)
         for value in VALUES:
-            other = rank_scores(np.array([value, *target[1:]]), quantile, n, UNIT)
+            other = rank_scores(records_at_each(np.array([value, *target[1:]])), quantile, n, UNIT)
             gap = int(np.abs(scores - other).max())
             moved[Adjacency.REPLACE_ONE] = max(moved[Adjacency.REPLACE_ONE], gap)
     for adjacency in Adjacency:
@@ -55,7 +55,7 @@ def test_scores_count_the_records_on_the_wrong_side(
     target: list[float], quantile: float, unit: int
 ) -> None:
     """Against counts by definition; the largest score is at a quantile."""
-    scores = rank_scores(np.array(target), quantile, len(target), unit)
+    scores = rank_scores(records_at_each(np.array(target)), quantile, len(target), unit)
     places = np.rint(np.array(target) * STEPS)
     wanted = round(quantile * len(target) * unit)
     for candidate in {0, STEPS, STEPS // 3, *(int(place) for place in places)}:
@@ -69,7 +69,7 @@ def test_scores_count_the_records_on_the_wrong_side(
 @given(st.lists(st.floats() | st.just(np.nan), min_size=1, max_size=5))
 def test_any_float_is_some_place(target: list[float]) -> None:
     """NaN and infinity count once, at an end of the range: no record counts twice or not at all."""
-    scores = rank_scores(np.array(target), 0.5, len(target), UNIT)
+    scores = rank_scores(records_at_each(np.array(target)), 0.5, len(target), UNIT)
     assert scores.min() >= -UNIT * len(target)
     assert scores[0] <= 0
     assert scores[STEPS] <= 0
@@ -104,5 +104,5 @@ def test_the_released_value_is_near_the_quantile(quantile: float, noisy: bool) -
 
 def test_the_count_that_is_wanted_is_of_the_public_number() -> None:
     """Under add-remove n stays where a record goes: only then do scores move by one unit."""
-    scores = rank_scores(np.full(3, 0.5), 0.9, 10, UNIT)
+    scores = rank_scores(records_at_each(np.full(3, 0.5)), 0.9, 10, UNIT)
     assert scores[STEPS] == -(9 * UNIT - 3 * UNIT)

@@ -1,0 +1,146 @@
+"""Private records on the integer grid, in this process: what the Curator's questions go to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfit.design.grid import Grid
+from dpfit.design.local import LocalDesign
+from dpfit.design.rows_view import GridView, RowsView
+from dpfit.design.storage import Storage
+from dpfit.errors import DataError
+from dpfit.privacy.centring import Centring
+from dpfit.privacy.minimiser_error import reaches
+from dpfit.privacy.minimiser_release import MinimiserRelease
+from dpfit.privacy.peeling_release import PeelingRelease
+from dpfit.privacy.quantity import Quantity
+from dpfit.privacy.selection_release import SelectionRelease
+
+if TYPE_CHECKING:
+    from dpfit.privacy.questions import Question
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+_ARRAYS: Final = 8  # at once in a step, of records and of columns, as measured
+_COPIES: Final = 2  # of the rows as floats, held another way
+_OVER_ALL_COLUMNS: Final = (
+    Quantity.GRADIENT,
+    Quantity.BATCH_GRADIENT,
+    Quantity.MINIMISER,
+    Quantity.SELECTION,
+)
+_OVER_ALL_ROWS: Final = (Quantity.MINIMISER, Quantity.VOTES)
+
+
+@dataclass(frozen=True)
+class PrivateRecords:
+    """Records on the integer grid; for the Curator alone.
+
+    Attributes
+    ----------
+    design : LocalDesign
+        The rows.
+    target : float64 array, shape (n,)
+        In [0, 1], or the number of the class.
+    offset : float64 array, shape (n,), or None
+        Added to each record's margin.
+    shares : float64 array, shape (n,), or None
+        Weight of each record over the largest one, in [0, 1].
+    first : int
+        Position of the first of them among all records.
+    view : RowsView or None
+        The rows as gradients are taken over them.
+    """
+
+    design: LocalDesign
+    target: Floats
+    offset: Floats | None = None
+    shares: Floats | None = None
+    first: int = 0
+    view: RowsView | None = None
+
+    @property
+    def n_features(self) -> int:
+        """The public number of columns."""
+        return self.design.n_features
+
+    @property
+    def has_offset(self) -> bool:
+        """Whether scores have an offset column."""
+        return self.offset is not None
+
+    @property
+    def rows(self) -> RowsView:
+        """The view; there is one as soon as a Curator has the records."""
+        assert self.view is not None
+        return self.view
+
+    def on_grid(self, grid: Grid) -> PrivateRecords:
+        """These records, their rows as the record map left them."""
+        return replace(self, view=GridView(self.design, grid))
+
+    def centred(self, centring: Centring, grid: Grid) -> PrivateRecords:
+        """These records, their rows centred and of length one."""
+        return replace(self, view=centring.view(self.design, grid))
+
+    def total(self, question: Question) -> Integers:
+        """The answer over all records."""
+        return question(self)
+
+    def here(self) -> PrivateRecords:
+        """All of them, in this process."""
+        return self
+
+    def check_selections(self, releases: Iterable[object], source: str) -> None:
+        """Refuse, before the charge, so many records that the scores of a selection could wrap.
+
+        Sums wrap around harmlessly where noise is added; where they are compared they must not.
+        Under replace-one the number of records is the declared one, and grids leave room for it.
+        """
+        for release in releases:
+            if not isinstance(release, SelectionRelease | PeelingRelease):
+                continue
+            largest = self.design.n_rows * release.sensitivity.add_remove * release.unit
+            if largest >= 2**62:
+                raise _too_many(source)
+
+    def check_minimisers(self, releases: Iterable[object], grid: Grid, source: str) -> None:
+        """Refuse, before the charge, so many records that none is found as near as was charged."""
+        for release in releases:
+            if not isinstance(release, MinimiserRelease):
+                continue
+            objective, n_rows = release.objective, self.design.n_rows
+            if not reaches(objective, grid, n_rows, release.bits, release.radius):
+                raise _too_many(source)
+
+    def check_memory(self, quantities: Iterable[Quantity], n_scores: int, storage: Storage) -> None:
+        """Run out of memory now rather than after the charge, where a step's arrays tell.
+
+        Nothing is touched, so asking takes no time. Steps on screened columns are not foreseen.
+
+        Raises
+        ------
+        UsageError
+            The bound on memory is lower.
+        """
+        asked = set(quantities)
+        arrays = np.empty((_ARRAYS, self.design.n_rows, n_scores)).nbytes
+        if asked.intersection(_OVER_ALL_COLUMNS):
+            arrays += np.empty((_ARRAYS, self.design.n_features + 1, n_scores)).nbytes
+        if asked.intersection(_OVER_ALL_ROWS):
+            arrays += _COPIES * self.design.n_bytes
+        storage.check(self.design.bytes_held, arrays)
+
+
+def _too_many(source: str) -> DataError:
+    return DataError(
+        "holds far more records than declared",
+        path=source,
+        hint="this algorithm needs --n-rows to be about right",
+    )
