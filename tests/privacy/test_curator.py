@@ -240,7 +240,7 @@ def test_offsets_keep_the_step_as_charged(shift: str | None) -> None:
     refined = GaussianRelease("gradient", Quantity.GRADIENT, factor, 1 << 10, 40, 1, 0, True)
     door = curator(NoNoise(), refined)
     if shift == "records":
-        door._offset = np.zeros(N)
+        door._records = replace(door._records.here(), offset=np.zeros(N))
     point = Point(np.zeros(D), 0.0, 0.3 if shift == "point" else 0.0)
     clip, unit = door._clip_and_unit(refined, point, 0.9)
     assert ((clip, unit) == (0.9, 1 << 10)) is (shift is not None)
