@@ -250,12 +250,7 @@ def test_the_charge_of_counts_and_exposures_is_attained() -> None:
 
 def test_a_record_without_offset_has_the_whole_exposure() -> None:
     """Its exposure is 1, and the means are those of the definition."""
-    records = PrivateRecords(
-        curator(
-            Poisson(), release_of(Quantity.GRADIENT), [Record((1.0, 0.0, 0.0), 0.0)]
-        )._records.design,
-        np.array([0.25]),
-    )
+    records = PrivateRecords(dense_design(np.array([[1.0, 0.0, 0.0]]), GRID), np.array([0.25]))
     release = release_of(Quantity.TARGET_AND_EXPOSURE_SUMS)
     door = Curator(
         records=records, loss=Poisson(), grid=GRID, n_rows=1, releases=[release], noise=NoNoise()
