@@ -17,7 +17,7 @@ from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.request import FitRequest
 from dpfit.losses.names import OF_CLASSES
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.records import DeclaredFacts, Layout
+from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 
 _TWO: Final = 2
 
@@ -78,10 +78,10 @@ def data_worlds(
             values=np.array([request.row_norm]),
             target=np.array([label], targets.dtype),
         )
-        return LinearFit(request, [*rest, canary], layout=lambda: layout, source=source)
+        return LinearFit.of(request, [*rest, canary], layout=lambda: layout, source=source)
 
     if request.adjacency is Adjacency.ADD_REMOVE:
-        return LinearFit(request, rest, layout=lambda: layout, source=source), world(values[-1])
+        return LinearFit.of(request, rest, layout=lambda: layout, source=source), world(values[-1])
     return world(values[0]), world(values[-1])
 
 

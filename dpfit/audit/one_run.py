@@ -24,7 +24,7 @@ from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.request import FitRequest
 from dpfit.privacy.accountant import Cost, compose
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.records import Layout
+from dpfit.privacy.declared_facts import Layout
 
 Coins: TypeAlias = NDArray[np.bool_]
 
@@ -156,4 +156,4 @@ class OneRun:
             values=np.full(n, self._request.row_norm),
             target=np.append(target, 0.0),
         )
-        return LinearFit(self._request, [block], layout=Layout, source=SOURCE)
+        return LinearFit.of(self._request, [block], layout=Layout, source=SOURCE)

@@ -24,7 +24,7 @@ from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.request import FitRequest
 from dpfit.losses.exponential import exponential
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.records import Layout
+from dpfit.privacy.declared_facts import Layout
 
 _BITS: Final = 30
 _LONGEST: Final = 3.0  # beta of two classes
@@ -124,4 +124,4 @@ def _fit(request: FitRequest, X: Floats, target: Floats) -> LinearFit:
         values=(X * request.row_norm).ravel(),
         target=target,
     )
-    return LinearFit(request, [block], layout=Layout, source=SOURCE)
+    return LinearFit.of(request, [block], layout=Layout, source=SOURCE)

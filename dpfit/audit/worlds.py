@@ -20,7 +20,7 @@ from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.request import FitRequest
 from dpfit.losses.names import OF_CLASSES
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.records import DeclaredFacts, Layout
+from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 
 SOURCE: Final = "synthetic records"
 _MOST_COUNT: Final = 10.0
@@ -75,4 +75,4 @@ def _fit(request: FitRequest, target: np.ndarray) -> LinearFit:
         values=np.full(n * d, request.row_norm / math.sqrt(d)),
         target=target,
     )
-    return LinearFit(request, [block], layout=Layout, source=SOURCE)
+    return LinearFit.of(request, [block], layout=Layout, source=SOURCE)

@@ -20,7 +20,7 @@ from dpfit.errors import UsageError
 from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.fitting.request import FitRequest, only_loss
 from dpfit.privacy.calibration import Budget
-from dpfit.privacy.records import Layout
+from dpfit.privacy.declared_facts import Layout
 
 if TYPE_CHECKING:
     from dpfit.cli.audit import AuditOptions

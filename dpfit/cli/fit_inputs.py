@@ -21,7 +21,8 @@ from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead
 from dpfit.fitting.request import AUTO, ORIGINALS, FitRequest, chosen_algorithm, only_loss
-from dpfit.privacy.records import DeclaredFacts, Label, Layout
+from dpfit.privacy.declared_facts import DeclaredFacts, Layout
+from dpfit.privacy.summary import Label
 
 if TYPE_CHECKING:
     from dpfit.cli.fit import FitOptions
@@ -123,7 +124,9 @@ class FitInputs:
 
     def load(self, streams: Streams) -> LinearFit:
         """Read the rows and plan the run."""
-        fitted = LinearFit(self.request, self.reader, layout=self._layout, source=self.files.source)
+        fitted = LinearFit.of(
+            self.request, self.reader, layout=self._layout, source=self.files.source
+        )
         # Of what was read, only the public number of rows may be told.
         streams.step(f"read {fitted.plan.facts.integer('rows')} rows")
         return fitted

@@ -14,7 +14,8 @@ from dpfit.files.linear_model import LinearModel
 if TYPE_CHECKING:
     from dpfit.cli.fit import FitOptions
     from dpfit.cli.predict import PredictOptions
-    from dpfit.privacy.records import DeclaredFacts, Label  # it builds on SciPy, unused here
+    from dpfit.privacy.declared_facts import DeclaredFacts
+    from dpfit.privacy.summary import Label
 
 
 def read_options(options: FitOptions, schema: Schema, declared: DeclaredFacts) -> ReadOptions:

@@ -124,7 +124,13 @@ class DesignBuilder:
         chunks, self._chunks = self._chunks, []
         finish = functools.partial(_on_grid, finer=self.grid, grid=grid, index_base=index_base)
         made = list(ordered_map(finish, iter(chunks), self._threads))
-        return LocalDesign(made, (self.n_rows, n_features), grid.intercept_integer, self._threads)
+        return LocalDesign(
+            made,
+            (self.n_rows, n_features),
+            grid.intercept_integer,
+            threads=self._threads,
+            storage=self._storage,
+        )
 
 
 def _chunk(numbered: tuple[int, list[_Quantised]]) -> Chunk:

@@ -12,6 +12,7 @@ from scipy.sparse import csc_array, csr_array, vstack
 
 from dpfit.design.chunk import Chunk, Piece
 from dpfit.design.integer_point import IntegerPoint
+from dpfit.design.storage import Storage
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -31,15 +32,24 @@ class LocalDesign:
         The integer in the intercept column, 0 for none.
     threads : int
         Products run on that many threads; the result does not depend on it.
+    storage : Storage
+        Bounds the memory.
     """
 
     def __init__(
-        self, chunks: Sequence[Chunk], shape: tuple[int, int], intercept_integer: int, threads: int
+        self,
+        chunks: Sequence[Chunk],
+        shape: tuple[int, int],
+        intercept_integer: int,
+        *,
+        threads: int,
+        storage: Storage,
     ) -> None:
         self.n_rows, self.n_features = shape
         self._chunks = chunks
         self._intercept = intercept_integer
         self._threads = threads
+        self._storage = storage
         self._map = ThreadPoolExecutor(threads).map if threads > 1 else map
         edges = _balanced_edges(chunks, self.n_features, threads)
         of_chunks = [list(chunk.pieces(edges)) for chunk in chunks]
@@ -55,6 +65,10 @@ class LocalDesign:
     def bytes_held(self) -> int:
         """What of it stands in memory, not in a file."""
         return sum(chunk.n_bytes for chunk in self._chunks if chunk.mapping is None)
+
+    def check_memory(self, arrays: int) -> None:
+        """Refuse a step that takes so many bytes beside the rows, where memory is bounded."""
+        self._storage.check(self.bytes_held, arrays)
 
     def margins(self, point: IntegerPoint) -> Integers:
         """``Xq theta_q + b theta0_q``, exact modulo 2^64, shape (n,) or (n, k)."""
@@ -98,7 +112,8 @@ class LocalDesign:
     def on_columns(self, columns: Integers) -> LocalDesign:
         """The same rows on some sorted columns, without an intercept column."""
         chunks = [chunk.on_columns(columns) for chunk in self._chunks]
-        return LocalDesign(chunks, (self.n_rows, len(columns)), 0, self._threads)
+        shape = (self.n_rows, len(columns))
+        return LocalDesign(chunks, shape, 0, threads=self._threads, storage=self._storage)
 
     def by_row(self) -> csr_array:
         """The integers held by rows, without the intercept column; a copy."""

@@ -7,6 +7,7 @@ model. Every face of the program goes through here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 from dpfit import __version__
@@ -23,12 +24,14 @@ from dpfit.losses.names import OF_CLASSES
 from dpfit.losses.poisson import Poisson
 from dpfit.losses.squared import Squared
 from dpfit.privacy.canonical_json import Json
+from dpfit.privacy.collected_records import Collected, CollectedRecords, RecordMap
 from dpfit.privacy.curator import Curator
+from dpfit.privacy.declared_facts import Layout
 from dpfit.privacy.events import Event
+from dpfit.privacy.fact_settler import FactSettler
 from dpfit.privacy.mechanisms.noise import Noise, noise_of
-from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
-from dpfit.privacy.records import Label, Layout, RecordCollector
+from dpfit.privacy.summary import Label
 
 
 class LinearFit:
@@ -38,8 +41,8 @@ class LinearFit:
     ----------
     request : FitRequest
         What the user asked for.
-    blocks : iterable of RowBlock
-        The private rows, read once.
+    collected : Collected
+        The private rows, as read.
     layout : callable
         Tells, once the rows were read, what their format fixes about the columns.
     source : str
@@ -67,44 +70,62 @@ class LinearFit:
     def __init__(
         self,
         request: FitRequest,
-        blocks: Iterable[RowBlock],
+        collected: Collected,
         *,
         layout: Callable[[], Layout],
         source: str,
     ) -> None:
         self.request = request
         facts = PublicFacts(strict=request.strict)
-        collector = RecordCollector(
-            finest_grid(request),
-            request.declared,
-            facts,
-            source,
-            threads=request.threads,
-            storage=request.storage,
-        )
-        collector.collect(blocks)
-        collector.settle_shape(request.adjacency, layout())
-        self.index_base = collector.index_base
-        loss_name = self._settle_loss(collector, facts)
+        settler = FactSettler(collected.summary(), request.declared, facts, source)
+        settler.settle_shape(request.adjacency, layout())
+        self.index_base = settler.index_base
+        loss_name = self._settle_loss(settler, facts)
         self.classes: tuple[Label, ...] | None = None
         self.target_range: tuple[float, float] | None = None
         span = 1.0
         if loss_name in OF_CLASSES:
-            self.classes = collector.settle_labels(loss_name, request.positive_label)
-            target = collector.class_target(self.classes)
+            self.classes = settler.settle_labels(loss_name, request.positive_label)
         else:
-            self.target_range = collector.settle_range(loss_name)
-            target = collector.real_target(self.target_range)
+            self.target_range = settler.settle_range(loss_name)
             span = self.target_range[1] - self.target_range[0]
         loss = self._loss(loss_name)
         self.plan: FitPlan = plan_fit(request, facts, loss, target_span=span)
-        self._records: PrivateRecords = collector.build(target, self.plan.grid)
-        self.max_exposure = collector.max_exposure
-        self._records.check_selections(self.plan.releases, source)
-        self._records.check_minimisers(self.plan.releases, self.plan.grid, source)
-        self._records.check_memory(
-            (one.quantity for one in self.plan.releases), loss.n_scores, request.storage
+        exposure = settler.settle_exposure(loss_name)
+        self.max_exposure = 1.0 if exposure is None else exposure
+        record_map = RecordMap(
+            grid=self.plan.grid,
+            n_features=facts.integer("features"),
+            index_base=self.index_base,
+            classes=self.classes,
+            target_range=self.target_range,
+            log_exposure=None if exposure is None else math.log(exposure),
+            max_weight=settler.settle_weight(),
         )
+        self._records = collected.records(record_map)
+        self._records.check(self.plan.releases, loss.n_scores, self.plan.grid, source)
+
+    @classmethod
+    def of(
+        cls,
+        request: FitRequest,
+        blocks: Iterable[RowBlock],
+        *,
+        layout: Callable[[], Layout],
+        source: str,
+    ) -> LinearFit:
+        """The fit of rows that are read here, once.
+
+        Raises
+        ------
+        DataError, UsageError, StorageError
+            The rows cannot be read, or held.
+        """
+        collected = CollectedRecords(
+            finest_grid(request), source, threads=request.threads, storage=request.storage
+        )
+        collected.collect(blocks)
+        return cls(request, collected, layout=layout, source=source)
 
     @property
     def events(self) -> Sequence[Event]:
@@ -174,12 +195,12 @@ class LinearFit:
             "public_facts": plan.facts.to_json(),
         }
 
-    def _settle_loss(self, collector: RecordCollector, facts: PublicFacts) -> str:
+    def _settle_loss(self, settler: FactSettler, facts: PublicFacts) -> str:
         loss, origin = self.request.loss, Origin.DECLARED
         if loss is None:
             declared = self.request.declared
             said = declared.labels is not None or declared.target_range is not None
-            loss, origin = collector.infer_loss(), Origin.DECLARED if said else Origin.ASSUMED
+            loss, origin = settler.infer_loss(), Origin.DECLARED if said else Origin.ASSUMED
         facts.add(PublicFact("loss", loss, origin, "--loss"))
         self.request.check_loss(loss)
         return loss

@@ -15,9 +15,10 @@ from dpfit.fitting.checks import one_of
 from dpfit.losses.names import LOSSES, OF_CLASSES
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
+from dpfit.privacy.declared_facts import DeclaredFacts
 from dpfit.privacy.events import MinimiserLaw
 from dpfit.privacy.printed_noise import PRINTED
-from dpfit.privacy.records import DeclaredFacts, Label
+from dpfit.privacy.summary import Label
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from dpfit.design.grid import Grid
 from dpfit.design.local import LocalDesign
 from dpfit.design.rows_view import GridView, RowsView
-from dpfit.design.storage import Storage
 from dpfit.errors import DataError
 from dpfit.privacy.centring import Centring
 from dpfit.privacy.minimiser_error import reaches
@@ -22,6 +21,7 @@ from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.selection_release import SelectionRelease
 
 if TYPE_CHECKING:
+    from dpfit.privacy.charged_releases import Release
     from dpfit.privacy.questions import Question
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -97,50 +97,62 @@ class PrivateRecords:
         """All of them, in this process."""
         return self
 
-    def check_selections(self, releases: Iterable[object], source: str) -> None:
-        """Refuse, before the charge, so many records that the scores of a selection could wrap.
+    def check(self, releases: Sequence[Release], n_scores: int, grid: Grid, source: str) -> None:
+        """Refuse, before the charge, what would fail after it.
 
-        Sums wrap around harmlessly where noise is added; where they are compared they must not.
-        Under replace-one the number of records is the declared one, and grids leave room for it.
-        """
-        for release in releases:
-            if not isinstance(release, SelectionRelease | PeelingRelease):
-                continue
-            largest = self.design.n_rows * release.sensitivity.add_remove * release.unit
-            if largest >= 2**62:
-                raise _too_many(source)
-
-    def check_minimisers(self, releases: Iterable[object], grid: Grid, source: str) -> None:
-        """Refuse, before the charge, so many records that none is found as near as was charged."""
-        for release in releases:
-            if not isinstance(release, MinimiserRelease):
-                continue
-            objective, n_rows = release.objective, self.design.n_rows
-            if not reaches(objective, grid, n_rows, release.bits, release.radius):
-                raise _too_many(source)
-
-    def check_memory(self, quantities: Iterable[Quantity], n_scores: int, storage: Storage) -> None:
-        """Run out of memory now rather than after the charge, where a step's arrays tell.
-
-        Nothing is touched, so asking takes no time. Steps on screened columns are not foreseen.
+        Parameters
+        ----------
+        releases : sequence of releases
+            As planned.
+        n_scores : int
+            k of the loss.
+        grid : Grid
+            The record map.
+        source : str
+            What to call the input in messages.
 
         Raises
         ------
-        UsageError
-            The bound on memory is lower.
+        DataError, UsageError
+            There are too many records, or the bound on memory is too low.
         """
-        asked = set(quantities)
+        for release in releases:
+            check_number(release, self.design.n_rows, grid, source)
+        self._check_memory({release.quantity for release in releases}, n_scores)
+
+    def _check_memory(self, asked: set[Quantity], n_scores: int) -> None:
+        """Run out of memory now rather than after the charge, where a step's arrays tell.
+
+        Nothing is touched, so asking takes no time. Steps on screened columns are not foreseen.
+        """
         arrays = np.empty((_ARRAYS, self.design.n_rows, n_scores)).nbytes
         if asked.intersection(_OVER_ALL_COLUMNS):
             arrays += np.empty((_ARRAYS, self.design.n_features + 1, n_scores)).nbytes
         if asked.intersection(_OVER_ALL_ROWS):
             arrays += _COPIES * self.design.n_bytes
-        storage.check(self.design.bytes_held, arrays)
+        self.design.check_memory(arrays)
 
 
-def _too_many(source: str) -> DataError:
-    return DataError(
-        "holds far more records than declared",
-        path=source,
-        hint="this algorithm needs --n-rows to be about right",
-    )
+def check_number(release: Release, n_rows: int, grid: Grid, source: str) -> None:
+    """Refuse so many records that a release would not be what was charged.
+
+    The scores of a selection must not wrap: sums wrap around harmlessly where noise is added; where
+    they are compared they must not. Under replace-one the number of records is the declared one,
+    and grids leave room for it. A minimiser must be found as near as was charged.
+
+    Raises
+    ------
+    DataError
+        There are too many.
+    """
+    sound = True
+    if isinstance(release, SelectionRelease | PeelingRelease):
+        sound = n_rows * release.sensitivity.add_remove * release.unit < 2**62
+    elif isinstance(release, MinimiserRelease):
+        sound = reaches(release.objective, grid, n_rows, release.bits, release.radius)
+    if not sound:
+        raise DataError(
+            "holds far more records than declared",
+            path=source,
+            hint="this algorithm needs --n-rows to be about right",
+        )

@@ -6,6 +6,7 @@ answer is a sum of integers over records, so answers of parts of the records add
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -17,6 +18,7 @@ from dpfit.design.integer_point import IntegerPoint
 from dpfit.losses.base import Loss
 from dpfit.losses.exponential import exponential
 from dpfit.privacy.centring import Centring
+from dpfit.privacy.charged_releases import Release
 from dpfit.privacy.point import Scores
 from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.residuals import residual_integers
@@ -57,6 +59,10 @@ class Records(Protocol):
 
     def total(self, question: Question) -> Integers:
         """The answer over all records."""
+        ...
+
+    def check(self, releases: Sequence[Release], n_scores: int, grid: Grid, source: str) -> None:
+        """Refuse, before the charge, what would fail after it."""
         ...
 
     def here(self) -> PrivateRecords:

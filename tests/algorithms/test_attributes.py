@@ -19,12 +19,12 @@ from dpfit.losses.multinomial import Multinomial
 from dpfit.losses.poisson import Poisson
 from dpfit.losses.squared import Squared
 from dpfit.privacy.curator import Curator
+from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.point import Point
 from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.quantity import Quantity
-from dpfit.privacy.records import DeclaredFacts, Layout
 
 D = 6
 GRID = Grid(1.0, RowMap.NORMALIZE, 20, True)
@@ -33,7 +33,7 @@ PLAIN = {"without_noise": True, "sparsity": None, "budget": None, "dataset": "to
 
 def loaded(rows: RowBlock, **request: object) -> LinearFit:
     asked = FitRequest(**{**PLAIN, "exposed": rows.offset is not None, **request})
-    return LinearFit(asked, [rows], layout=Layout, source="toy.csv")
+    return LinearFit.of(asked, [rows], layout=Layout, source="toy.csv")
 
 
 def fitted(rows: RowBlock, **request: object) -> Outcome:

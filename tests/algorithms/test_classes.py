@@ -13,7 +13,7 @@ from dpfit.data.rows import RowBlock
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.request import FitRequest
 from dpfit.privacy.calibration import Budget
-from dpfit.privacy.records import Layout
+from dpfit.privacy.declared_facts import Layout
 
 N, D = 600, 24
 BUDGET = Budget.from_request(8.0, 1e-4, None, None)
@@ -31,7 +31,7 @@ def blocks(k: int) -> Iterator[RowBlock]:
 
 def fitted(k: int, **request: object) -> Outcome:
     asked = FitRequest(**{"sparsity": None, "budget": None, "dataset": "toy", **request})
-    fit = LinearFit(asked, blocks(k), layout=Layout, source="toy.svm")
+    fit = LinearFit.of(asked, blocks(k), layout=Layout, source="toy.svm")
     return fit.run(lambda described: None, lambda done: None)
 
 

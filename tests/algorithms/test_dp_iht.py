@@ -16,8 +16,8 @@ from dpfit.fitting.request import FitRequest
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
+from dpfit.privacy.declared_facts import Layout
 from dpfit.privacy.mechanisms.noise import NoNoise
-from dpfit.privacy.records import Layout
 
 N, D, S, T = 300, 20, 4, 3
 BUDGET = Budget.from_request(None, None, 0.1, None)
@@ -33,7 +33,7 @@ def loaded(selection: str | None, budget: Budget | None, **changes: object) -> L
     facts = {"algorithm": "dp-iht", "iterations": T, "selection": selection, **changes}
     facts["without_noise"] = budget is None
     asked = FitRequest(sparsity=S, budget=budget, dataset="toy", **facts)
-    return LinearFit(asked, blocks(), layout=Layout, source="toy.svm")
+    return LinearFit.of(asked, blocks(), layout=Layout, source="toy.svm")
 
 
 def ignore(*_: object) -> None:

@@ -18,10 +18,10 @@ from dpfit.losses.squared import Squared
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.curator import Curator
+from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 from dpfit.privacy.gaussian_release import plan_release
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.private_records import PrivateRecords
-from dpfit.privacy.records import DeclaredFacts, Layout
 from text_scale import text_scale
 
 
@@ -113,7 +113,7 @@ def test_steps_that_a_large_budget_allows_do_not_diverge_on_few_columns(epsilon:
         algorithm="dp-screen",
         declared=DeclaredFacts(n_features=40, index_base=0),
     )
-    fit = LinearFit(request, [dense_block(X, y)], layout=Layout, source="toy")
+    fit = LinearFit.of(request, [dense_block(X, y)], layout=Layout, source="toy")
     outcome = fit.run(lambda charge: None, lambda done: None)
     assert outcome.centring is not None
     z = X[:, outcome.columns] / np.sqrt(10.0) - outcome.centring.centre

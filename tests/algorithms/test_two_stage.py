@@ -19,7 +19,7 @@ from dpfit.fitting.request import FitRequest
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
-from dpfit.privacy.records import DeclaredFacts, Layout
+from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 
 N, D = 2_500, 40
 PLANTED = {3: 2.0, 11: -3.0, 30: 2.5}
@@ -47,7 +47,7 @@ def declared(loss: str) -> DeclaredFacts:
 
 
 def loaded(asked: FitRequest) -> LinearFit:
-    return LinearFit(asked, blocks(asked.loss), layout=Layout, source="toy.svm")
+    return LinearFit.of(asked, blocks(asked.loss), layout=Layout, source="toy.svm")
 
 
 def ignore(*_: object) -> None:

@@ -31,7 +31,7 @@ from dpfit.data.rows import RowBlock
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.request import FitRequest
 from dpfit.privacy.calibration import Budget
-from dpfit.privacy.records import DeclaredFacts, Layout
+from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 
 PER_ROW = 75
 BLOCK_ROWS = 5_000
@@ -82,7 +82,7 @@ def cell(algorithm: str, n_rows: int, n_columns: int) -> dict[str, float]:
         ),
     )
     bare = peak_bytes()
-    fit = LinearFit(request, random_rows(n_rows, n_columns), layout=Layout, source="generated")
+    fit = LinearFit.of(request, random_rows(n_rows, n_columns), layout=Layout, source="generated")
     read = peak_bytes()
     times = [time.process_time()]
     fit.run(lambda description: None, lambda done: times.append(time.process_time()))

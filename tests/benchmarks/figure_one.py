@@ -40,7 +40,7 @@ from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import plan_fit
 from dpfit.fitting.request import ALGORITHMS, ORIGINALS, FitRequest
 from dpfit.privacy.calibration import Budget
-from dpfit.privacy.records import DeclaredFacts, Layout
+from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 
 Floats: TypeAlias = NDArray[np.float64]
 Settings: TypeAlias = dict[str, int | float]
@@ -225,7 +225,7 @@ class Task:
         results: Results = {}
         for algorithms in (WITHOUT_INTERCEPT, WITH_INTERCEPT):
             first = base_request(self.problem, self.loss, algorithms[0])
-            read = LinearFit(first, data.blocks(), layout=Layout, source="generated")
+            read = LinearFit.of(first, data.blocks(), layout=Layout, source="generated")
             for algorithm in algorithms:
                 if not (self.problem.wide and algorithm in NARROW):
                     results |= self.of_algorithm(algorithm, read, data)

@@ -21,10 +21,10 @@ from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.curator import Curator
+from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 from dpfit.privacy.events import NonPrivateEvent
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.point import Point
-from dpfit.privacy.records import DeclaredFacts, Layout
 
 BUDGET = Budget.from_request(2.0, 1e-6, None, None)
 REQUEST = FitRequest(sparsity=5, budget=BUDGET, dataset="toy")
@@ -42,7 +42,7 @@ def toy_blocks(labels: tuple[object, ...] = (-1.0, 1.0), base: int = 1) -> Itera
 
 
 def loaded(request: FitRequest = REQUEST, **rows: object) -> LinearFit:
-    return LinearFit(request, toy_blocks(**rows), layout=Layout, source="toy.svm")
+    return LinearFit.of(request, toy_blocks(**rows), layout=Layout, source="toy.svm")
 
 
 def ignore(*_: object) -> None:
@@ -269,7 +269,7 @@ def test_a_target_of_many_values_is_a_regression() -> None:
         for block in toy_blocks():
             yield replace(block, target=block.values[::20].copy())
 
-    fit = LinearFit(REQUEST, blocks(), layout=Layout, source="toy.svm")
+    fit = LinearFit.of(REQUEST, blocks(), layout=Layout, source="toy.svm")
     assert fit.plan.loss.name == "squared"
     assert fit.target_range is not None
     assert "target_range" in {fact.name for fact in fit.plan.facts.assumed()}
@@ -321,7 +321,7 @@ def test_a_hopeless_budget_still_ends_within_its_charge(epsilon: float) -> None:
     declared = replace(ALL_DECLARED, n_rows=10, n_features=20_010, index_base=0)
     request = replace(REQUEST, algorithm="dp-screen", budget=budget, declared=declared, sparsity=5)
     for _ in range(5):
-        outcome = LinearFit(request, blocks(), layout=Layout, source="x").run(ignore, ignore)
+        outcome = LinearFit.of(request, blocks(), layout=Layout, source="x").run(ignore, ignore)
         assert outcome.centring is not None
         assert np.linalg.norm(outcome.centring.centre) <= 1.0 + 1e-9
         assert np.all(np.isfinite(outcome.values))
@@ -343,7 +343,7 @@ def test_selections_refuse_far_more_records_than_declared(chosen: dict[str, obje
     fit = loaded(request)  # 300 records: far more than 10, but the scores have room
     huge = replace(fit.plan.releases[0], unit=2**40)
     with pytest.raises(DataError, match="more records"):
-        fit._records.check_selections([huge], "toy.svm")
+        fit._records.check([huge], 1, fit.plan.grid, "toy.svm")
 
 
 @pytest.mark.parametrize("algorithm", ["dp-ight", "dp-iht", "dp-screen", "dp-gd", "two-stage"])
@@ -376,7 +376,7 @@ def test_a_range_wider_than_numbers_go_is_not_assumed() -> None:
             yield replace(block, target=block.target * 1e308)
 
     with pytest.raises(PrivacyError, match="wider"):
-        LinearFit(replace(REQUEST, loss="squared"), wide(), layout=Layout, source="toy.svm")
+        LinearFit.of(replace(REQUEST, loss="squared"), wide(), layout=Layout, source="toy.svm")
 
 
 @pytest.mark.parametrize("radius", [1e-101, 1e101, 1e308])

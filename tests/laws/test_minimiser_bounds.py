@@ -15,7 +15,7 @@ from dpfit.fitting.request import FitRequest
 from dpfit.privacy.accountant import Cost, compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
-from dpfit.privacy.records import DeclaredFacts, Layout
+from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 
 
 def _cost(doublings: int, noise: Fraction) -> Cost:
@@ -64,7 +64,7 @@ def _fit(rows: int, **asked: object) -> LinearFit:
         }
         | asked
     )
-    return LinearFit(request, [block], layout=Layout, source="t")
+    return LinearFit.of(request, [block], layout=Layout, source="t")
 
 
 @pytest.mark.parametrize("algorithm", ["median-objective", "median-irls"])

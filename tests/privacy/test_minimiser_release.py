@@ -306,10 +306,10 @@ def test_records_whose_scores_could_wrap_are_refused(n: int, fits: bool) -> None
     release = replace(release, radius=1.0)
     records = PrivateRecords(dense_design(np.zeros((n, 1)), GRID), np.zeros(n))
     if fits:
-        records.check_minimisers([release], fine, "toy")
+        records.check([release], 1, fine, "toy")
         return
     with pytest.raises(DataError, match="far more records"):
-        records.check_minimisers([release], fine, "toy")
+        records.check([release], 1, fine, "toy")
 
 
 @pytest.mark.parametrize(("offset", "fails"), [(0.0, False), (1.01, True), (math.nan, True)])

@@ -1,147 +1,50 @@
-"""From blocks of rows to private records: the one place where public facts are read off the data.
+"""The one place where public facts are read off the data.
 
-What it reads off is listed as *assumed*; what the user declared is enforced instead. Nothing else
-about the data leaves this module, except inside a :class:`PrivateRecords` that only the Curator
-opens.
+What it reads off is listed as *assumed*; what the user declared is enforced instead.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpfit.data.rows import RowBlock
-from dpfit.design.builder import DesignBuilder
-from dpfit.design.grid import Grid
-from dpfit.design.storage import Storage
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.private_records import PrivateRecords
+from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
-
-Floats: TypeAlias = NDArray[np.float64]
-Label: TypeAlias = float | str
-Target: TypeAlias = NDArray[np.float64] | NDArray[np.object_]
+from dpfit.privacy.summary import MOST_CLASSES, Label, Summary
 
 _TWO: Final = 2
 _LARGEST_EXPONENT: Final = 700.0  # e to it, and to its negative, is finite and not zero
-_MOST_CLASSES: Final = 1000  # more assumed labels are most likely a column of values
 
 
-@dataclass(frozen=True)
-class DeclaredFacts:
-    """What the user declared about the data; None means: not declared.
-
-    Attributes
-    ----------
-    n_rows, n_features : int or None
-        Shape of the data.
-    index_base : int or None
-        Number of the first column in the file, 0 or 1.
-    labels : tuple of labels, or None
-        The label set; of two the second is the positive class.
-    target_range : (float, float) or None
-        Bounds of a real target.
-    max_weight : float or None
-        Bound on a row's weight.
-    max_exposure : float or None
-        Bound on a row's exposure.
-    """
-
-    n_rows: int | None = None
-    n_features: int | None = None
-    index_base: int | None = None
-    labels: tuple[Label, ...] | None = None
-    target_range: tuple[float, float] | None = None
-    max_weight: float | None = None
-    max_exposure: float | None = None
-
-
-@dataclass(frozen=True)
-class Layout:
-    """What the input's format itself fixes about the columns; None: it fixes nothing.
-
-    Attributes
-    ----------
-    n_features : int or None
-        Number of columns, when the input names them or they are hashed.
-    index_base : int or None
-        Number of the first column in the blocks.
-    outside_records : bool
-        Whether that number stands outside the records, as a header does; otherwise it was read
-        off the first of them.
-    """
-
-    n_features: int | None = None
-    index_base: int | None = None
-    outside_records: bool = True
-
-
-class RecordCollector:
-    """Takes blocks as they are read and ends with private records and public facts.
+class FactSettler:
+    """Fixes the public facts about collected records: as declared, or else assumed.
 
     Parameters
     ----------
-    grid : Grid
-        The record map at its finest; coarsened when the number of records asks for it.
+    summary : Summary
+        What was read off the records.
     declared : DeclaredFacts
         What the user said.
     facts : PublicFacts
         Grows by what was declared or assumed here; refuses assumptions in a strict run.
     source : str
         What to call the input in messages.
-    threads : int
-        For the design.
-    storage : Storage
-        Where the rows stand.
 
     Attributes
     ----------
     index_base : int
         Number of the first column, once the shape is settled.
-    max_exposure : float
-        The exposure that offsets of counts are relative to.
     """
 
     def __init__(
-        self,
-        grid: Grid,
-        declared: DeclaredFacts,
-        facts: PublicFacts,
-        source: str,
-        *,
-        threads: int,
-        storage: Storage,
+        self, summary: Summary, declared: DeclaredFacts, facts: PublicFacts, source: str
     ) -> None:
-        self._builder = DesignBuilder(grid, threads, storage)
-        self._storage = storage
+        self._summary = summary
         self._declared = declared
         self._facts = facts
         self._source = source
-        self._targets: list[Target] = []
-        self._offsets: list[Floats] = []
-        self.max_exposure = 1.0
-        self._weights: list[Floats] = []
-
-    def collect(self, blocks: Iterable[RowBlock]) -> None:
-        """Quantise every block; its floats are not kept."""
-        self._builder.collect(map(self._noted, blocks))
-
-    def _noted(self, block: RowBlock) -> RowBlock:
-        """Take up all that a block holds beside its rows."""
-        if block.target is None:
-            raise DataError("holds no target", path=self._source)
-        self._targets.append(block.target)
-        if block.offset is not None:
-            self._offsets.append(block.offset)
-        if block.weight is not None:
-            self._weights.append(block.weight)
-        return block
 
     def settle_shape(self, adjacency: Adjacency, layout: Layout) -> None:
         """Fix the public shape and the numbering of the columns.
@@ -154,7 +57,7 @@ class RecordCollector:
             What the format fixes.
         """
         self._settle_rows(adjacency)
-        lowest, highest = self._builder.column_range()
+        lowest, highest = self._summary.columns
         base, origin = layout.index_base, Origin.DEFAULT
         said = self._declared.index_base
         if said is not None:
@@ -170,7 +73,7 @@ class RecordCollector:
         self._settle_features(highest + 1 - base, layout)
 
     def _settle_rows(self, adjacency: Adjacency) -> None:
-        found, said = self._builder.n_rows, self._declared.n_rows
+        found, said = self._summary.n_rows, self._declared.n_rows
         if said is not None and said != found and adjacency is Adjacency.REPLACE_ONE:
             raise DataError(
                 "does not hold the declared number of records",
@@ -220,10 +123,9 @@ class RecordCollector:
             return "logistic" if len(declared.labels) == _TWO else "multinomial"
         if declared.target_range is not None:
             return "squared"
-        found = self._distinct_labels(_TWO + 1)
-        if len(found) <= _TWO:
+        if len(self._summary.labels) <= _TWO:
             return "logistic"
-        return "multinomial" if isinstance(found[0], str) else "squared"
+        return "multinomial" if self._summary.textual else "squared"
 
     def settle_labels(self, loss: str, positive: Label | None) -> tuple[Label, ...]:
         """The labels, declared or assumed; of two the negative one first.
@@ -238,7 +140,7 @@ class RecordCollector:
         if self._declared.labels is not None:
             labels, origin = list(self._declared.labels), Origin.DECLARED
         else:
-            labels, origin = self._distinct_labels(_MOST_CLASSES + 1), Origin.ASSUMED
+            labels, origin = list(self._summary.labels), Origin.ASSUMED
         self._check_number(len(labels), loss)
         if positive is not None:
             if positive not in labels or len(labels) != _TWO:
@@ -254,32 +156,16 @@ class RecordCollector:
                 path=self._source,
                 hint="choose --loss multinomial for more classes, --loss squared for a real target",
             )
-        if not _TWO <= n_labels <= _MOST_CLASSES:
+        if not _TWO <= n_labels <= MOST_CLASSES:
             raise DataError(
-                f"its target does not have 2 to {_MOST_CLASSES} values",
+                f"its target does not have 2 to {MOST_CLASSES} values",
                 path=self._source,
                 hint="declare the classes with --labels",
             )
 
-    def class_target(self, classes: tuple[Label, ...]) -> Floats:
-        """Targets as the numbers of their classes, from 0."""
-        return np.concatenate([self._codes(target, classes) for target in self._targets])
-
-    def _codes(self, target: Target, classes: tuple[Label, ...]) -> Floats:
-        codes = np.full(len(target), -1.0)
-        for code, label in enumerate(classes):
-            codes[np.asarray(target == label)] = code
-        if np.any(codes < 0.0):
-            raise DataError(  # readers check declared labels and tell the line: a backstop
-                "has a label that is not among the declared ones",
-                path=self._source,
-                hint="correct --labels (case and blanks matter)",
-            )
-        return codes
-
     def settle_range(self, loss: str) -> tuple[float, float]:
         """Bounds of a real target, declared or assumed; counts begin at zero."""
-        if any(target.dtype == object for target in self._targets):
+        if self._summary.target_range is None:
             raise DataError(
                 "its target is text, not a number",
                 path=self._source,
@@ -287,8 +173,7 @@ class RecordCollector:
             )
         bounds, origin = self._declared.target_range, Origin.DECLARED
         if bounds is None:
-            low = min(float(target.min()) for target in self._targets)
-            high = max(float(target.max()) for target in self._targets)
+            low, high = self._summary.target_range
             if low == high:
                 raise PrivacyError(
                     "the range of the target cannot be assumed: all targets are equal",
@@ -306,62 +191,30 @@ class RecordCollector:
         self._facts.add(PublicFact("target_range", list(bounds), origin, "--target-range"))
         return bounds
 
-    def real_target(self, bounds: tuple[float, float]) -> Floats:
-        """Targets clipped to their public range and mapped to [0, 1], each by itself."""
-        low, high = bounds
-        y = np.concatenate(self._targets).astype(np.float64)
-        with np.errstate(over="ignore"):  # a target of 1e308 is clipped like any other
-            mapped = (y - low) / (high - low)
-        return np.fmin(np.fmax(mapped, 0.0), 1.0)
+    def _add(self, name: str, value: int, origin: Origin, option: str) -> None:
+        self._facts.add(PublicFact(name, value, origin, option))
 
-    def _distinct_labels(self, enough: int) -> list[Label]:
-        found: set[Label] = set()
-        for target in self._targets:
-            found.update(np.unique(target).tolist())
-            if len(found) >= enough:
-                break
-        if any(isinstance(label, str) for label in found):
-            return sorted(map(str, found))
-        return sorted(found)
-
-    def build(self, target: Floats, grid: Grid) -> PrivateRecords:
-        """The records on ``grid``, which is as fine as the collector's or coarser."""
-        offset, shares = self._settle_offset(), self._settle_shares()
-        design = self._builder.build(
-            self._facts.integer("features"),
-            grid=grid,
-            index_base=self.index_base,
-        )
-        return PrivateRecords(design, target, offset, shares)
-
-    def _settle_offset(self) -> Floats | None:
-        """Offsets; those of counts below the largest exposure's, which cuts them."""
-        if not self._offsets:
+    def settle_exposure(self, loss: str) -> float | None:
+        """The largest exposure, which the scores of counts are for; None without offsets."""
+        offset = self._summary.offset
+        if offset is None or loss != "poisson":
             return None
-        offset = np.concatenate(self._offsets)
-        if self._facts["loss"].value != "poisson":
-            return offset
         largest, origin = self._declared.max_exposure, Origin.DECLARED
         if largest is None:
-            within = np.clip(offset.max(), -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
-            largest = math.exp(float(within))
+            largest = math.exp(min(max(offset, -_LARGEST_EXPONENT), _LARGEST_EXPONENT))
             origin = Origin.ASSUMED
-        self.max_exposure = largest
-        self._facts.add(PublicFact("max_exposure", self.max_exposure, origin, "--max-exposure"))
-        return np.fmin(offset - math.log(self.max_exposure), 0.0)
+        self._facts.add(PublicFact("max_exposure", largest, origin, "--max-exposure"))
+        return largest
 
-    def _settle_shares(self) -> Floats | None:
-        """Weights over their public maximum, which cuts them."""
-        if not self._weights:
+    def settle_weight(self) -> float | None:
+        """The largest weight; None without weights."""
+        found = self._summary.weight
+        if found is None:
             return None
-        weights = np.concatenate(self._weights)
         largest, origin = self._declared.max_weight, Origin.DECLARED
         if largest is None:
-            largest, origin = float(weights.max()), Origin.ASSUMED
+            largest, origin = found, Origin.ASSUMED
             if largest == 0.0:
                 raise DataError("gives every record the weight zero", path=self._source)
         self._facts.add(PublicFact("max_weight", largest, origin, "--max-weight"))
-        return np.fmin(weights, largest) / largest
-
-    def _add(self, name: str, value: int, origin: Origin, option: str) -> None:
-        self._facts.add(PublicFact(name, value, origin, option))
+        return largest

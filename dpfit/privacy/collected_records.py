@@ -1,0 +1,173 @@
+"""Records as they were read, on the finest grid, until the public facts say what they become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfit.data.rows import RowBlock
+from dpfit.design.builder import DesignBuilder
+from dpfit.design.grid import Grid
+from dpfit.design.storage import Storage
+from dpfit.errors import DataError
+from dpfit.privacy.private_records import PrivateRecords
+from dpfit.privacy.questions import Records
+from dpfit.privacy.summary import Label, Summary, Target
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RecordMap:
+    """The public map from records as read to private records.
+
+    Attributes
+    ----------
+    grid : Grid
+        As fine as that of the collection or coarser.
+    n_features : int
+        d.
+    index_base : int
+        Number of the first column.
+    classes : tuple of labels, or None
+        Whose numbers targets become.
+    target_range : (float, float) or None
+        What becomes [0, 1], otherwise.
+    log_exposure : float
+        Taken off every offset, and cuts it.
+    max_weight : float or None
+        What weights are shares of, and cut at; None without weights.
+    """
+
+    grid: Grid
+    n_features: int
+    index_base: int
+    classes: tuple[Label, ...] | None
+    target_range: tuple[float, float] | None
+    log_exposure: float | None
+    max_weight: float | None
+
+
+class Collected(Protocol):
+    """Records as read, wherever they stand."""
+
+    def summary(self) -> Summary:
+        """What is read off them."""
+        ...
+
+    def records(self, record_map: RecordMap) -> Records:
+        """The private records; what was collected is used up."""
+        ...
+
+
+class CollectedRecords:
+    """Takes blocks as they are read.
+
+    Parameters
+    ----------
+    grid : Grid
+        The record map at its finest; coarsened when the number of records asks for it.
+    source : str
+        What to call the input in messages.
+    threads : int
+        For the design.
+    storage : Storage
+        Where the rows stand.
+    first : int
+        Position of the first record among all.
+    """
+
+    def __init__(self, grid: Grid, source: str, *, threads: int, storage: Storage) -> None:
+        self._builder = DesignBuilder(grid, threads, storage)
+        self._source = source
+        self._targets: list[Target] = []
+        self._offsets: list[Floats] = []
+        self._weights: list[Floats] = []
+
+    def collect(self, blocks: Iterable[RowBlock]) -> None:
+        """Quantise every block; its floats are not kept."""
+        self._builder.collect(map(self._noted, blocks))
+
+    def _noted(self, block: RowBlock) -> RowBlock:
+        """Take up all that a block holds beside its rows."""
+        if block.target is None:
+            raise DataError("holds no target", path=self._source)
+        self._targets.append(block.target)
+        if block.offset is not None:
+            self._offsets.append(block.offset)
+        if block.weight is not None:
+            self._weights.append(block.weight)
+        return block
+
+    def summary(self) -> Summary:
+        """What is read off the records."""
+        columns = self._builder.column_range()
+        return Summary.of(columns, self._targets, self._offsets, self._weights)
+
+    def records(self, record_map: RecordMap, first: int = 0) -> PrivateRecords:
+        """The private records; what was collected is used up.
+
+        Parameters
+        ----------
+        record_map : RecordMap
+            Public.
+        first : int
+            Position of the first of them among all records.
+        """
+        if record_map.classes is not None:
+            target = self._class_target(record_map.classes)
+        else:
+            assert record_map.target_range is not None
+            target = self._real_target(*record_map.target_range)
+        design = self._builder.build(
+            record_map.n_features, grid=record_map.grid, index_base=record_map.index_base
+        )
+        offset, shares = self._offset(record_map), self._shares(record_map)
+        return PrivateRecords(design, target, offset, shares, first)
+
+    def _class_target(self, classes: tuple[Label, ...]) -> Floats:
+        """Targets as the numbers of their classes, from 0."""
+        return _joined([self._codes(target, classes) for target in self._targets])
+
+    def _codes(self, target: Target, classes: tuple[Label, ...]) -> Floats:
+        codes = np.full(len(target), -1.0)
+        for code, label in enumerate(classes):
+            codes[np.asarray(target == label)] = code
+        if np.any(codes < 0.0):
+            raise DataError(  # readers check declared labels and tell the line: a backstop
+                "has a label that is not among the declared ones",
+                path=self._source,
+                hint="correct --labels (case and blanks matter)",
+            )
+        return codes
+
+    def _real_target(self, low: float, high: float) -> Floats:
+        """Targets clipped to their public range and mapped to [0, 1], each by itself."""
+        y = _joined(self._targets).astype(np.float64)
+        with np.errstate(over="ignore"):  # a target of 1e308 is clipped like any other
+            mapped = (y - low) / (high - low)
+        return np.asarray(np.fmin(np.fmax(mapped, 0.0), 1.0))
+
+    def _offset(self, record_map: RecordMap) -> Floats | None:
+        """Offsets; those of counts below the largest exposure's, which cuts them."""
+        if not self._offsets:
+            return None
+        offset = np.concatenate(self._offsets)
+        if record_map.log_exposure is None:
+            return offset
+        return np.asarray(np.fmin(offset - record_map.log_exposure, 0.0))
+
+    def _shares(self, record_map: RecordMap) -> Floats | None:
+        """Weights over their public maximum, which cuts them."""
+        if record_map.max_weight is None:
+            return None
+        weights = _joined(self._weights)
+        return np.asarray(np.fmin(weights, record_map.max_weight) / record_map.max_weight)
+
+
+def _joined(parts: list[Floats] | list[Target]) -> Floats:
+    return np.concatenate([np.zeros(0), *parts])
