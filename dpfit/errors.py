@@ -30,6 +30,16 @@ class DpfitError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # The constructors' keywords are not among the arguments that pickling would repeat.
+        return _remade, (type(self), self.args, vars(self))
+
+
+def _remade(kind: type[DpfitError], args: tuple[object, ...], state: dict[str, object]) -> object:
+    error = kind.__new__(kind, *args)
+    vars(error).update(state)
+    return error
+
 
 class UsageError(DpfitError):
     """An option, a setting or a combination of them makes no sense (exit status 2)."""

@@ -87,6 +87,15 @@ class FitOptions(ModelOptions, ReadingOptions, RunOptions, LockOptions, OutputOp
         str | None,
         typer.Option("--cache", metavar="DIR", help="Hold the rows in a nameless file there."),
     ] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster", metavar="ADDRESS", help="Dask scheduler, tls://HOST:PORT, or local:N."
+        ),
+    ] = None
+    insecure_cluster: Annotated[
+        bool, typer.Option("--insecure-cluster", help="Allow a tcp:// scheduler.")
+    ] = False
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="Model [default: STEM.model.json]."),
@@ -118,21 +127,22 @@ def fit(options: FitOptions) -> None:
     report_before_reading(inputs.request, options, inputs.files.ledger.path, streams)
     if options.algo == "auto":
         streams.step(f"--algo auto: {inputs.request.algorithm}")
-    fitted = inputs.load(streams)
-    report_assumptions(fitted, streams)
-    report_printed(fitted, streams)
-    report_ridge(fitted, streams)
-    if options.dry_run:
-        inputs.files.ledger.check(fitted.plan.events)
-        report_plan(fitted, inputs, streams, as_json=options.json)
-        return
-    run_and_write(
-        fitted,
-        inputs.files,
-        streams,
-        task="fitting",
-        document=lambda outcome: inputs.model(fitted, outcome).to_bytes(),
-    )
+    with inputs.workers() as workers:
+        fitted = inputs.load(streams, workers)
+        report_assumptions(fitted, streams)
+        report_printed(fitted, streams)
+        report_ridge(fitted, streams)
+        if options.dry_run:
+            inputs.files.ledger.check(fitted.plan.events)
+            report_plan(fitted, inputs, streams, as_json=options.json)
+            return
+        run_and_write(
+            fitted,
+            inputs.files,
+            streams,
+            task="fitting",
+            document=lambda outcome: inputs.model(fitted, outcome).to_bytes(),
+        )
     report_result(fitted, inputs, streams, as_json=options.json)
 
 

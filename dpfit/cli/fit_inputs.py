@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,7 @@ from dpfit.design.storage import Storage
 from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.linear_fit import LinearFit
-from dpfit.fitting.plan import charge_ahead
+from dpfit.fitting.plan import charge_ahead, finest_grid
 from dpfit.fitting.request import AUTO, ORIGINALS, FitRequest, chosen_algorithm, only_loss
 from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 from dpfit.privacy.summary import Label
@@ -27,6 +29,7 @@ from dpfit.privacy.summary import Label
 if TYPE_CHECKING:
     from dpfit.cli.fit import FitOptions
     from dpfit.cli.model_options import ModelOptions
+    from dpfit.privacy.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,15 @@ class FitInputs:
         Where the model and the charge go.
     other_files : tuple of str
         Schema and configuration.
+    cluster : str or None
+        Where workers read the rows; None: here.
     """
 
     request: FitRequest
     reader: Reader
     files: RunFiles
     other_files: tuple[str, ...]
+    cluster: str | None = None
 
     @classmethod
     def from_options(cls, options: FitOptions) -> FitInputs:
@@ -70,11 +76,13 @@ class FitInputs:
         if declared.max_exposure is not None and not exposed:
             raise UsageError("--max-exposure needs an --exposure or --offset column")
         request = _request(options, schema, declared, files.dataset, exposed=exposed)
+        _check_cluster(options)
         return cls(
             request=request,
             reader=Reader(options.inputs, reading),
             files=files,
             other_files=tuple(filter(None, (options.schema, options.config))),
+            cluster=options.cluster,
         )
 
     def check_before_reading(self, *, writes: bool) -> None:
@@ -122,11 +130,31 @@ class FitInputs:
                 hint="each is a public fact, given as an option or in a --schema file",
             )
 
-    def load(self, streams: Streams) -> LinearFit:
+    def workers(self) -> AbstractContextManager[Workers | None]:
+        """The cluster's, if the rows are read there."""
+        if self.cluster is None:
+            return nullcontext()
+        from dpfit.cli.cluster import connected
+
+        return connected(self.cluster)
+
+    def load(self, streams: Streams, workers: Workers | None) -> LinearFit:
         """Read the rows and plan the run."""
-        fitted = LinearFit.of(
-            self.request, self.reader, layout=self._layout, source=self.files.source
-        )
+        request, source = self.request, self.files.source
+        if workers is None:
+            fitted = LinearFit.of(request, self.reader, layout=self._layout, source=source)
+        else:
+            from dpfit.privacy.cluster_records import ClusterCollected
+
+            collected = ClusterCollected(
+                workers,
+                [os.path.abspath(path) for path in self.reader.paths],
+                self.reader.options,
+                finest_grid(request),
+                source,
+                storage=request.storage,
+            )
+            fitted = LinearFit(request, collected, layout=self._layout, source=source)
         # Of what was read, only the public number of rows may be told.
         streams.step(f"read {fitted.plan.facts.integer('rows')} rows")
         return fitted
@@ -191,6 +219,18 @@ def _request(
         threads=options.threads or cpu_count(),
         storage=_storage(options),
     )
+
+
+def _check_cluster(options: FitOptions) -> None:
+    from dpfit.cli.cluster import check_address
+
+    if options.cluster is None:
+        if options.insecure_cluster:
+            raise UsageError("--insecure-cluster belongs to --cluster")
+        return
+    check_address(options.cluster, insecure=options.insecure_cluster)
+    if options.inputs == ["-"]:
+        raise UsageError("--cluster: workers cannot read this process's standard input")
 
 
 def _storage(options: FitOptions) -> Storage:

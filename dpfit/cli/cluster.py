@@ -1,0 +1,106 @@
+"""Connections to a Dask cluster, encrypted unless the user says otherwise."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from dpfit.errors import StorageError, UsageError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from dpfit.privacy.workers import Workers
+
+_LOCAL: Final = "local:"
+_ENCRYPTED: Final = "tls://"
+_PLAIN: Final = "tcp://"
+_PATIENCE: Final = 30.0  # seconds to reach a scheduler
+_SETTINGS: Final = {
+    # Rows are private: they stay in memory, whatever Dask reckons that they take.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.scheduler.work-stealing": False,
+}
+
+
+def check_address(address: str, *, insecure: bool) -> None:
+    """Refuse an address that is none, or whose connections anybody could read.
+
+    Raises
+    ------
+    UsageError
+        See above.
+    """
+    if address.startswith(_LOCAL):
+        count = address.removeprefix(_LOCAL)
+        if not count.isdecimal() or not 1 <= int(count) <= 1024:
+            raise UsageError("--cluster local:N needs a number of workers, 1 to 1024")
+    elif address.startswith(_PLAIN):
+        if not insecure:
+            raise UsageError(
+                "--cluster tcp:// sends sums of private rows in the open",
+                hint="give a tls:// address, or --insecure-cluster if the network is yours alone",
+            )
+    elif not address.startswith(_ENCRYPTED):
+        raise UsageError("--cluster is tls://HOST:PORT, tcp://HOST:PORT or local:N")
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Workers]:
+    """The workers at a checked address; those of ``local:N`` live as long as the context.
+
+    Raises
+    ------
+    UsageError
+        Dask is not installed.
+    StorageError
+        The scheduler cannot be reached.
+    """
+    try:
+        import dask
+        from distributed import Client
+    except ImportError:
+        raise UsageError(
+            "--cluster needs Dask", hint="install it with: pip install 'dpfit[cluster]'"
+        ) from None
+    from dpfit.privacy.workers import Workers
+
+    for name in ("distributed", "tornado", "asyncio"):  # one line says what was lost; no more
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with dask.config.set(_SETTINGS):
+        if address.startswith(_LOCAL):
+            with _local(int(address.removeprefix(_LOCAL))) as client:
+                yield Workers(client)
+            return
+        try:
+            client = Client(address, timeout=_PATIENCE)
+        except (OSError, TimeoutError, ValueError):
+            raise StorageError(
+                f"{address}: the cluster cannot be reached",
+                hint="for tls:// Dask's own settings name the certificates",
+            ) from None
+        with client:
+            yield Workers(client)
+
+
+@contextmanager
+def _local(n_workers: int) -> Iterator[Client]:
+    from distributed import Client, LocalCluster, Security
+
+    with (
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            security=Security.temporary(),
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client

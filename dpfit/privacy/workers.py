@@ -1,0 +1,130 @@
+"""The workers of a Dask cluster: one task each a round, where the rows are, and none ever moved.
+
+Whoever can reach the scheduler can run code on the workers and read their rows. So connections are
+encrypted unless the user says otherwise, and nothing here makes the records leave their worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from distributed import CancelledError, Client, Future, wait
+from numpy.typing import NDArray
+
+from dpfit.errors import DpfitError, StorageError
+
+Integers: TypeAlias = NDArray[np.int64]
+
+_LOOK: Final = 1.0  # seconds between two looks at who is still there
+
+
+class Workers:
+    """The workers that were there when the run began; one that joins later has no rows.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connected.
+
+    Raises
+    ------
+    StorageError
+        There is none.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._addresses = sorted(client.nthreads())
+        if not self._addresses:
+            raise StorageError(
+                "the cluster has no workers", hint="start them before the run: dask worker"
+            )
+
+    def __len__(self) -> int:
+        return len(self._addresses)
+
+    def each(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Future]:
+        """A task on every worker: the function of that worker's argument from each sequence.
+
+        Arguments that are futures are those of the same worker. A task never runs anywhere else.
+        """
+        return [
+            self._client.submit(_guarded, function, *own, workers=[address], pure=False, retries=0)
+            for address, *own in zip(self._addresses, *arguments, strict=True)
+        ]
+
+    def results(self, futures: Sequence[Future]) -> list[Any]:
+        """What the tasks returned.
+
+        Raises
+        ------
+        DpfitError
+            A task met it.
+        StorageError
+            A worker is gone, and its rows with it; or the scheduler is.
+        """
+        self._finish(futures)
+        results = self._client.gather(list(futures))
+        for result in results:
+            if isinstance(result, DpfitError):
+                raise result
+        return list(results)
+
+    def total(self, futures: Sequence[Future]) -> Integers:
+        """The sum of what the tasks returned, added on the workers, in pairs."""
+        level = list(zip(self._addresses, futures, strict=True))
+        while len(level) > 1:
+            pairs = zip(level[::2], level[1::2], strict=False)
+            added = [
+                (address, self._client.submit(_sum, one, other, workers=[address], pure=False))
+                for (address, one), (_, other) in pairs
+            ]
+            level = added + level[len(level) // 2 * 2 :]
+        (total,) = self.results([level[0][1]])
+        return np.asarray(total)
+
+    def _finish(self, futures: Sequence[Future]) -> None:
+        while True:
+            try:
+                wait(futures, timeout=_LOOK)
+                return
+            except TimeoutError:
+                self._require_all()
+            except (OSError, CancelledError):
+                raise _lost() from None
+
+    def _require_all(self) -> None:
+        try:
+            there = self._client.nthreads()
+        except (OSError, TimeoutError, CancelledError):
+            raise _lost() from None
+        if not set(self._addresses) <= there.keys():
+            raise _lost()
+
+
+def _lost() -> StorageError:
+    return StorageError(
+        "the cluster lost a worker, and its rows with it",
+        hint="start the run again; what the ledger says was charged stays charged",
+    )
+
+
+def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The function's value, or its error as one: raised, it would be logged with its arguments."""
+    for argument in arguments:
+        if isinstance(argument, DpfitError):
+            return argument
+    try:
+        return function(*arguments)
+    except DpfitError as error:
+        return error
+
+
+def _sum(one: Integers | DpfitError, other: Integers | DpfitError) -> Integers | DpfitError:
+    if isinstance(one, DpfitError):
+        return one
+    if isinstance(other, DpfitError):
+        return other
+    return one + other

@@ -1,0 +1,216 @@
+"""Rows on the workers of a cluster: the same bits, and one line when a worker is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from distributed import Client
+
+from dpfit.algorithms.outcome import Outcome
+from dpfit.data.reader import Reader, ReadOptions
+from dpfit.design.storage import IN_MEMORY
+from dpfit.fitting.linear_fit import LinearFit
+from dpfit.fitting.plan import finest_grid
+from dpfit.fitting.request import FitRequest
+from dpfit.privacy.calibration import Budget
+from dpfit.privacy.cluster_records import ClusterCollected
+from dpfit.privacy.declared_facts import Layout
+from dpfit.privacy.workers import Workers
+
+FILES = 4
+BUDGET = ("--eps", "2", "--delta", "1e-5", "--seed", "1", "--force", "--index-base", "1")
+
+
+@pytest.fixture
+def parts(dpfit: Any) -> list[str]:
+    """Files with different numbers of rows and columns, one of them with rows of no entry."""
+    rng = np.random.default_rng(5)
+    names = []
+    for number in range(FILES):
+        lines = []
+        for _ in range(20 + 10 * number):
+            columns = np.flatnonzero(rng.random(30 + number) < 0.2)
+            text = " ".join(f"{j + 1}:{rng.standard_normal():.3f}" for j in columns)
+            lines.append(f"{rng.integers(0, 4)} {text}".rstrip() + "\n")
+        names.append(f"part-{number}.svm")
+        (dpfit.folder / names[-1]).write_text("".join(lines))
+    return names
+
+
+class Cluster:
+    """A scheduler and workers, each a process of its own, over plain TCP on this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._scheduler = self._start("scheduler", "--port", "0", "--no-show")
+        self.address = self._said(self._scheduler, rb"(tcp://127\.0\.0\.1:\d+)").decode()
+
+    def _start(self, *command: str) -> subprocess.Popen[bytes]:
+        local = ("--host", "127.0.0.1", "--no-dashboard")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli.dask_" + command[0], *local, *command[1:]],
+            cwd=self._folder,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        )
+        self._processes.append(process)
+        return process
+
+    @staticmethod
+    def _said(process: subprocess.Popen[bytes], pattern: bytes) -> bytes:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if match := re.search(pattern, line):
+                return match[0]
+        raise AssertionError("a process of the cluster ended")
+
+    def worker(self) -> subprocess.Popen[bytes]:
+        """One more worker, which the scheduler knows when this returns."""
+        process = self._start("worker", self.address, "--nthreads", "1", "--no-nanny")
+        self._said(process, rb"Registered to")
+        return process
+
+    def close(self) -> None:
+        for process in self._processes:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    started = Cluster(tmp_path)
+    yield started
+    started.close()
+
+
+BUDGET_OF_TWO = Budget.from_request(2.0, 1e-5, None, None)
+REQUEST = FitRequest(
+    sparsity=None, budget=BUDGET_OF_TWO, dataset="parts", algorithm="dp-gd", seed=1, iterations=3
+)
+CONFIGURATIONS = [
+    replace(REQUEST, algorithm="dp-ight", sparsity=5, loss="squared"),
+    replace(REQUEST, loss="multinomial"),
+    replace(REQUEST, loss="poisson"),
+    replace(REQUEST, algorithm="dp-iht", sparsity=4, loss="huber"),
+    replace(REQUEST, algorithm="dp-screen", sparsity=4, loss="multinomial"),
+    replace(REQUEST, algorithm="dp-fw", loss="squared"),
+    replace(REQUEST, algorithm="median-cd", loss="absolute"),
+]
+
+
+def test_any_number_of_workers_gives_the_same_bits(
+    dpfit: Any, parts: list[str], cluster: Cluster
+) -> None:
+    """1, 2, 3 and 5 workers, more than there are files, fit the model of one process."""
+
+    def ignore(_: object) -> None: ...
+
+    def same(one: Outcome, other: Outcome) -> bool:
+        return pickle.dumps(one) == pickle.dumps(other)
+
+    options = ReadOptions(format="libsvm")
+    paths = [str(dpfit.folder / name) for name in parts]
+    wanted = [
+        LinearFit.of(request, Reader(paths, options), layout=Layout, source="parts")
+        for request in CONFIGURATIONS
+    ]
+    outcomes = [fit.run(ignore, ignore) for fit in wanted]
+    with Client(cluster.address) as client:
+        for n_workers in range(1, 6):
+            cluster.worker()
+            if n_workers == 4:
+                continue
+            workers = Workers(client)
+            assert len(workers) == n_workers
+            for request, outcome in zip(CONFIGURATIONS, outcomes, strict=True):
+                collected = ClusterCollected(
+                    workers, paths, options, finest_grid(request), "parts", storage=IN_MEMORY
+                )
+                fit = LinearFit(request, collected, layout=Layout, source="parts")
+                assert same(fit.run(ignore, ignore), outcome), (n_workers, request)
+
+
+@pytest.mark.parametrize("event", ["a worker joins", "a worker dies", "the scheduler dies"])
+def test_workers_come_and_go(dpfit: Any, parts: list[str], cluster: Cluster, event: str) -> None:
+    """A worker that joins late changes nothing; one that is lost ends the run with one line, the
+    charge stays, and no model is written."""
+    workers = [cluster.worker(), cluster.worker()]
+    run = ("--algo", "dp-gd", "--loss", "squared", "--iterations", "400", *BUDGET)
+    assert dpfit.here("fit", *parts, *run, "-o", "wanted.json").status == 0
+    where = ("--cluster", cluster.address, "--insecure-cluster")
+    process = dpfit.start("fit", *parts, *run, *where, "-o", "c.json", "--ledger", "c.ledger.json")
+    ledger = dpfit.folder / "c.ledger.json"
+    dpfit.until(ledger.exists, process)
+    if event == "a worker joins":
+        cluster.worker()
+    else:
+        lost = workers[1] if event == "a worker dies" else cluster._scheduler
+        os.kill(lost.pid, signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    kinds = [entry["kind"] for entry in json.loads(ledger.read_text())["entries"]]
+    if event == "a worker joins":
+        assert process.returncode == 0, err
+        assert (dpfit.folder / "c.json").read_bytes() == (dpfit.folder / "wanted.json").read_bytes()
+        assert kinds == ["reserved", "released"]
+        return
+    assert process.returncode == 5, err
+    told = [line for line in err.decode().splitlines() if "error" in line]
+    assert told == ["dpfit: error: the cluster lost a worker, and its rows with it"], err
+    assert kinds == ["reserved", "aborted"]
+    assert not (dpfit.folder / "c.json").exists()
+
+
+def test_a_fault_in_the_data_is_told_as_in_one_process(
+    dpfit: Any, parts: list[str], cluster: Cluster
+) -> None:
+    """The worker's error comes back with its file and line; nothing is charged."""
+    (dpfit.folder / parts[3]).write_text("1 1:1\n1 1:x\n")
+    cluster.worker()
+    where = ("--cluster", cluster.address, "--insecure-cluster")
+    ended = dpfit("fit", *parts, *BUDGET, "--algo", "dp-gd", *where)
+    assert ended.status == 3
+    assert f"{parts[3]}:2: " in ended.err
+    assert not list(dpfit.folder.glob("*.ledger.json"))
+
+
+def test_workers_of_its_own_talk_encrypted(dpfit: Any, parts: list[str]) -> None:
+    """local:N starts workers with certificates made for the run, and ends them with it."""
+    run = ("--algo", "dp-gd", "--loss", "squared", *BUDGET)
+    assert dpfit.here("fit", *parts, *run, "-o", "wanted.json").status == 0
+    ended = dpfit("fit", *parts, *run, "--cluster", "local:2", "-o", "c.json")
+    assert ended.status == 0, ended.err
+    assert (dpfit.folder / "c.json").read_bytes() == (dpfit.folder / "wanted.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--cluster", "tcp://127.0.0.1:1"), "in the open"),
+        (("--cluster", "local:0"), "number of workers"),
+        (("--cluster", "example"), "tls://HOST:PORT"),
+        (("--insecure-cluster",), "belongs to --cluster"),
+        (
+            ("--cluster", "local:1", "--algo", "median-objective", "--loss", "absolute"),
+            "one process",
+        ),
+    ],
+)
+def test_refused(dpfit: Any, parts: list[str], options: tuple[str, ...], told: str) -> None:
+    """What cannot be, or would send private sums in the open, ends before anything is charged."""
+    ended = dpfit("fit", *parts, *BUDGET, *options)
+    assert ended.status == 2, ended.err
+    assert told in ended.err
+    assert not list(dpfit.folder.glob("*.ledger.json"))
