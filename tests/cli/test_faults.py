@@ -172,7 +172,7 @@ ledger.check([event])
 print("ready", flush=True)
 sys.stdin.read()
 try:
-    run = ledger.reserve([event], {"dataset": sys.argv[1]})["run"]
+    run = ledger.reserve([event], {"dataset": sys.argv[1]})
 except PrivacyError:
     sys.exit(4)
 ledger.close(run, "released")

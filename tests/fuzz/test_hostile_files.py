@@ -33,7 +33,7 @@ from dpfit.errors import DpfitError
 from dpfit.files.factor_model import parse_factor_model
 from dpfit.files.linear_model import read_linear_model
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger
+from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger, resume
 
 EXAMPLES = int(os.environ.get("DPFIT_FUZZ", "150"))
 TRIED = Counter[str]()
@@ -47,7 +47,8 @@ RESERVED = {
     "run": "a",
     "events": [{"mechanism": "non-private", "label": "x", "count": 1}],
 }
-LEDGER = LedgerDocument(Cap(4.0, 1e-6, Adjacency.REPLACE_ONE)).append(RESERVED).to_bytes()
+LEDGER = LedgerDocument.start(Cap(4.0, 1e-6, Adjacency.REPLACE_ONE)).append(RESERVED).to_bytes()
+OLD_LEDGER = LEDGER.partition(b',\n"checkpoint"')[0] + b"}\n"
 
 
 def parquet() -> bytes:
@@ -98,7 +99,10 @@ TARGETS: dict[str, tuple[Callable[[bytes], object], Callable[[], list[bytes]]]] 
         lambda: [gzip.compress(SVM), bz2.compress(SVM), lzma.compress(SVM), gzip.compress(SVM) * 2],
     ),
     "matrix market": (ratings, lambda: [RATINGS]),
-    "ledger": (lambda data: parse_ledger(data, "l"), lambda: [LEDGER, LedgerDocument().to_bytes()]),
+    "ledger": (
+        lambda data: (resume(data), parse_ledger(data, "l")),
+        lambda: [LEDGER, LedgerDocument.start().to_bytes(), OLD_LEDGER],
+    ),
     "linear model": (by_name(read_linear_model), lambda: [model("linear")]),
     "factor model": (
         lambda data: parse_factor_model(data, "m"),
