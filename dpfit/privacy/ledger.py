@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from typing import BinaryIO
 
 from dpfit.errors import PrivacyError, StorageError, reason_of
 from dpfit.files.atomic import write_atomically
@@ -23,6 +24,7 @@ from dpfit.privacy.events import Event, NonPrivateEvent
 from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger, resume
 
 _LARGEST_FILE = 1 << 28  # a ledger of a hundred thousand runs; more is not ours
+_CHUNK = 1 << 16  # small enough for the allocator to use the same memory again
 
 
 class Ledger:
@@ -48,7 +50,7 @@ class Ledger:
         self.path = path
         self._lock_timeout = lock_timeout
         self._while_waiting = while_waiting
-        self._known = b"", LedgerDocument.start()  # as last read or written here, to the byte
+        self._known = LedgerDocument.start()  # as last read or written here
         self._reserved: dict[str, Json] = {}
 
     def read(self, *, must_exist: bool = False) -> LedgerDocument:
@@ -73,15 +75,15 @@ class Ledger:
 
     def _look(self) -> LedgerDocument:
         """The document, by its checkpoint where that will do."""
-        data = self._data()
+        data = self._data(self._known.data)
         if data is None:
             return LedgerDocument.start()
-        if data != self._known[0]:
-            self._known = data, resume(data) or parse_ledger(data, self.path)
-        return self._known[1]
+        if data is not self._known.data:
+            self._known = resume(data) or parse_ledger(data, self.path)
+        return self._known
 
-    def _data(self) -> bytes | None:
-        """The file's bytes; None if it does not exist."""
+    def _data(self, known: bytes = b"") -> bytes | None:
+        """The file's bytes, None if it does not exist; ``known`` itself if they are the same."""
         try:
             status = os.stat(self.path)
             if not stat.S_ISREG(status.st_mode):
@@ -95,7 +97,7 @@ class Ledger:
             if status.st_size > _LARGEST_FILE:
                 raise PrivacyError(f"{self.path}: damaged ledger: larger than a ledger can be")
             with open(self.path, "rb") as stream:
-                return stream.read()
+                return known if _holds(stream, known) else stream.read()
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -117,7 +119,7 @@ class Ledger:
                     f"{self.path}: exists, and the cap of a ledger cannot be changed",
                     hint="start a new ledger file for a new cap",
                 )
-            write_atomically(self.path, document.to_bytes(), overwrite=False, last_look=last_look)
+            write_atomically(self.path, document.data, overwrite=False, last_look=last_look)
         return document
 
     def check(self, events: Sequence[Event]) -> None:
@@ -182,9 +184,8 @@ class Ledger:
             )
 
     def _write(self, document: LedgerDocument, last_look: Callable[[], None]) -> None:
-        data = document.to_bytes()
-        write_atomically(self.path, data, overwrite=True, last_look=last_look)
-        self._known = data, document
+        write_atomically(self.path, document.data, overwrite=True, last_look=last_look)
+        self._known = document
 
     def _locked(self) -> AbstractContextManager[Callable[[], None]]:
         return locked(self.path, timeout=self._lock_timeout, while_waiting=self._while_waiting)
@@ -209,6 +210,15 @@ def _refuse_beyond_cap(document: LedgerDocument, events: Sequence[Event], path: 
             hint="ask for less (`dpfit budget LEDGER` shows what is left); runs under another "
             "--adjacency need a ledger whose cap has it too",
         )
+
+
+def _holds(stream: BinaryIO, known: bytes) -> bool:
+    """Whether a file holds just these bytes, without a second copy of them; rewinds it if not."""
+    for at in range(0, len(known) + 1, _CHUNK):
+        if stream.read(_CHUNK) != known[at : at + _CHUNK]:
+            stream.seek(0)
+            return False
+    return True
 
 
 def _now() -> str:

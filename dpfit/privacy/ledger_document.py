@@ -79,22 +79,36 @@ class LedgerDocument:
     ----------
     cap : Cap or None
         None: nothing is refused.
-    written : bytes
-        The file up to the end of its last entry.
+    data : bytes
+        The file.
     checkpoint : Checkpoint
         What its entries come to.
     """
 
     cap: Cap | None
-    written: bytes = field(repr=False)
+    data: bytes = field(repr=False)
     checkpoint: Checkpoint = field(repr=False, compare=False)
-    _hashed: _Hash = field(repr=False, compare=False)  # of ``written``
+    _end: int = field(repr=False, compare=False)  # of the last entry in ``data``
+    _hashed: _Hash = field(repr=False, compare=False)  # of ``data`` up to there
 
     @classmethod
     def start(cls, cap: Cap | None = None) -> LedgerDocument:
         """A ledger without entries."""
-        written = _head(cap)
-        return cls(cap, written, _first_checkpoint(cap), hashlib.sha256(written))
+        return cls._sealed(cap, b"", _head(cap), _first_checkpoint(cap), hashlib.sha256())
+
+    @classmethod
+    def _sealed(
+        cls,
+        cap: Cap | None,
+        written: bytes | memoryview,
+        more: bytes,
+        checkpoint: Checkpoint,
+        hashed: _Hash,
+    ) -> LedgerDocument:
+        """What is written (and hashed), more, and the end that belongs to it."""
+        hashed.update(more)
+        data = b"".join((written, more, _end(checkpoint.to_json(), hashed)))
+        return cls(cap, data, checkpoint, len(written) + len(more), hashed)
 
     def append(self, *contents: Json) -> LedgerDocument:
         """The document with more entries, chained to the last.
@@ -109,15 +123,14 @@ class LedgerDocument:
             entry = _chained(content, checkpoint.tip)
             checkpoint.take(entry)
             lines.append(canonical(entry).encode())
-        first = self.written.endswith(_BEFORE_ENTRIES)
+        first = self._end == len(_head(self.cap))
         more = (b"" if first else _BETWEEN_ENTRIES) + _BETWEEN_ENTRIES.join(lines)
-        hashed = self._hashed.copy()
-        hashed.update(more)
-        return LedgerDocument(self.cap, self.written + more, checkpoint, hashed)
+        written = memoryview(self.data)[: self._end]
+        return self._sealed(self.cap, written, more, checkpoint, self._hashed.copy())
 
     def entries(self) -> Iterator[Json]:
         """In the order of their chain; read one by one, so that a long ledger needs no memory."""
-        return map(json.loads, _lines(self.written[len(_head(self.cap)) :]))
+        return map(json.loads, _lines(self.data[len(_head(self.cap)) : self._end]))
 
     def outcomes(self) -> dict[str, str]:
         """By run: ``released``, ``aborted``, or ``unreleased`` (no word since the reservation)."""
@@ -138,20 +151,6 @@ class LedgerDocument:
             return self.checkpoint.cost
         return sum((cost for _, cost in self.charges(adjacency)), NOTHING)
 
-    def to_bytes(self) -> bytes:
-        return self.written + self.end()
-
-    def end(self) -> bytes:
-        """What follows the last entry: the checkpoint, and the hash of all lines before its own."""
-        stated = self.checkpoint.to_json()
-        return _checkpoint_line(stated) + b'"sha256":"%b"}\n' % self.sha256(stated).encode()
-
-    def sha256(self, stated: Json) -> str:
-        """That hash, by a checkpoint as it is stated."""
-        hashed = self._hashed.copy()
-        hashed.update(_checkpoint_line(stated))
-        return hashed.hexdigest()
-
 
 def resume(data: bytes) -> LedgerDocument | None:
     """The document by its checkpoint, its entries unread.
@@ -166,10 +165,10 @@ def resume(data: bytes) -> LedgerDocument | None:
         checkpoint = Checkpoint.from_json(header.checkpoint, adjacency)
     except _BAD:
         return None
-    written = data[:end]
-    document = LedgerDocument(header.cap, written, checkpoint, hashlib.sha256(written))
-    as_written = data[:start] == _head(header.cap) and data[end:] == document.end()
-    return document if as_written else None
+    hashed = hashlib.sha256(memoryview(data)[:end])
+    if data[:start] != _head(header.cap) or data[end:] != _end(checkpoint.to_json(), hashed):
+        return None
+    return LedgerDocument(header.cap, data, checkpoint, end, hashed)
 
 
 def parse_ledger(data: bytes, path: str) -> LedgerDocument:
@@ -241,11 +240,11 @@ def _verified(header: _Header, entries: Iterator[object], count: int) -> LedgerD
         place = f"entry {len(lines) + 1} of {count}"
         raise ValueError(f"{place}: {_plain(error)}") from None
     written = _head(header.cap) + _BETWEEN_ENTRIES.join(lines)
-    document = LedgerDocument(header.cap, written, checkpoint, hashlib.sha256(written))
-    stated = header.checkpoint
+    hashed, stated = hashlib.sha256(), header.checkpoint
+    document = LedgerDocument._sealed(header.cap, b"", written, checkpoint, hashed)
     if stated is None:
         return document
-    if header.sha256 != document.sha256(stated):
+    if header.sha256 != _sha256(stated, hashed):
         raise ValueError("the document: its SHA-256 on the last line is another")
     if stated.get("dpfit") == __version__ and stated != checkpoint.to_json():
         raise ValueError("the document: its checkpoint is not what its entries come to")
@@ -301,6 +300,17 @@ class _Header:
             return cls(_cap(root["cap"]), entries, stated, root.get("sha256"))
         except _BAD as error:
             raise ValueError(f"it is not a {SCHEMA} document ({_plain(error)})") from None
+
+
+def _end(stated: Json, hashed: _Hash) -> bytes:
+    """What follows the last entry: the checkpoint, and the hash of all lines before its own."""
+    return _checkpoint_line(stated) + b'"sha256":"%b"}\n' % _sha256(stated, hashed).encode()
+
+
+def _sha256(stated: Json, hashed: _Hash) -> str:
+    hashed = hashed.copy()
+    hashed.update(_checkpoint_line(stated))
+    return hashed.hexdigest()
 
 
 def _checkpoint_line(stated: Json) -> bytes:

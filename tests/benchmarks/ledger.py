@@ -117,7 +117,7 @@ def main(counts: list[int]) -> None:
         path = os.path.join(folder, "l.json")
         for alike in (True, False):
             for entries in counts:
-                whole = ledger(entries, alike=alike).to_bytes()
+                whole = ledger(entries, alike=alike).data
                 seconds = measure(path, whole, alike)
                 kind = "alike" if alike else "each its own"
                 cells = "".join(f"{1000 * value:>9.1f} ms" for value in seconds)

@@ -47,7 +47,7 @@ RESERVED = {
     "run": "a",
     "events": [{"mechanism": "non-private", "label": "x", "count": 1}],
 }
-LEDGER = LedgerDocument.start(Cap(4.0, 1e-6, Adjacency.REPLACE_ONE)).append(RESERVED).to_bytes()
+LEDGER = LedgerDocument.start(Cap(4.0, 1e-6, Adjacency.REPLACE_ONE)).append(RESERVED).data
 OLD_LEDGER = LEDGER.partition(b',\n"checkpoint"')[0] + b"}\n"
 
 
@@ -101,7 +101,7 @@ TARGETS: dict[str, tuple[Callable[[bytes], object], Callable[[], list[bytes]]]] 
     "matrix market": (ratings, lambda: [RATINGS]),
     "ledger": (
         lambda data: (resume(data), parse_ledger(data, "l")),
-        lambda: [LEDGER, LedgerDocument.start().to_bytes(), OLD_LEDGER],
+        lambda: [LEDGER, LedgerDocument.start().data, OLD_LEDGER],
     ),
     "linear model": (by_name(read_linear_model), lambda: [model("linear")]),
     "factor model": (

@@ -203,7 +203,7 @@ def written_ledger(folder: Path, *runs: list[Event]) -> tuple[Path, LedgerDocume
         document = document.append({**head, "events": [event.to_json() for event in events]})
         document = document.append({"kind": "aborted", "run": f"run {number}", "reason": "SIGINT"})
     path = folder / "some.ledger.json"
-    path.write_bytes(document.to_bytes())
+    path.write_bytes(document.data)
     return path, document
 
 
