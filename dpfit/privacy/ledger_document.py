@@ -49,6 +49,7 @@ _BEFORE_ENTRIES: Final = b'"entries":[\n'
 _BETWEEN_ENTRIES: Final = b",\n"
 _AFTER_ENTRIES: Final = b"\n]"
 _BEFORE_CHECKPOINT: Final = b',\n"checkpoint":'
+_ANOTHER_FRAME: Final = "its frame is not as dpfit writes it"
 _LARGEST_FREE_LAYOUT: Final = 1 << 24  # such a file is parsed as a whole, at 20 times its size
 _MEMBERS: Final = {"schema", "cap", "entries"}
 _SEAL: Final = {"checkpoint", "sha256"}
@@ -159,14 +160,13 @@ def resume(data: bytes) -> LedgerDocument | None:
     verified as a whole.
     """
     try:
-        start, end = _place_of_entries(data)
-        header = _Header.read(data[:start] + data[end:])
+        header, _, end = _framed(data)
         adjacency = header.cap.adjacency if header.cap else None
         checkpoint = Checkpoint.from_json(header.checkpoint, adjacency)
     except _BAD:
         return None
     hashed = hashlib.sha256(memoryview(data)[:end])
-    if data[:start] != _head(header.cap) or data[end:] != _end(checkpoint.to_json(), hashed):
+    if data[end:] != _end(checkpoint.to_json(), hashed):
         return None
     return LedgerDocument(header.cap, data, checkpoint, end, hashed)
 
@@ -186,8 +186,8 @@ def parse_ledger(data: bytes, path: str) -> LedgerDocument:
         repaired: what a damaged ledger allows cannot be known.
     """
     try:
-        start, end = _place_of_entries(data)
-        header, lines = _Header.read(data[:start] + data[end:]), _lines(data[start:end])
+        header, start, end = _framed(data)
+        lines = _lines(data[start:end])
         return _verified(header, map(read_strictly, lines), len(lines))
     except _BAD as error:
         if len(data) > _LARGEST_FREE_LAYOUT:
@@ -199,8 +199,8 @@ def parse_ledger(data: bytes, path: str) -> LedgerDocument:
         raise _damaged(path, _plain(error)) from None
 
 
-def _place_of_entries(data: bytes) -> tuple[int, int]:
-    """Where their lines begin and end; the rest is a document without entries.
+def _framed(data: bytes) -> tuple[_Header, int, int]:
+    """What stands around the entries, and where their lines begin and end.
 
     Raises
     ------
@@ -212,12 +212,15 @@ def _place_of_entries(data: bytes) -> tuple[int, int]:
     if end < 0:
         end = data.rfind(_AFTER_ENTRIES + b"}")
     if not len(_BEFORE_ENTRIES) <= start <= end:
-        raise ValueError("its frame is not as dpfit writes it")
-    return start, end
+        raise ValueError(_ANOTHER_FRAME)
+    header = _Header.read(data[:start] + data[end:])
+    if data[:start] != _head(header.cap):
+        raise ValueError(_ANOTHER_FRAME)
+    return header, start, end
 
 
-def _lines(entries: bytes) -> list[bytes]:
-    return entries.split(_BETWEEN_ENTRIES) if entries else []
+def _lines(entries: bytes) -> list[str]:
+    return entries.decode("ascii").split(_BETWEEN_ENTRIES.decode()) if entries else []
 
 
 def _verified(header: _Header, entries: Iterator[object], count: int) -> LedgerDocument:

@@ -79,6 +79,26 @@ def test_any_flipped_bit_is_noticed() -> None:
         assert resume(whole[:at] + bytes([whole[at] ^ (1 << at % 8)]) + whole[at + 1 :]) is None
 
 
+def test_what_is_no_json_is_refused() -> None:
+    """Entries in another encoding, each of which a JSON reader would guess, are not read."""
+    whole = written(ledger(None)) + b"\n]}\n"
+    head, line, rest = whole.partition(whole.split(b"\n")[4].removesuffix(b","))
+    for other in (b"\xef\xbb\xbf" + line, line.decode().encode("utf-16-le")):
+        with pytest.raises(PrivacyError):
+            parse_ledger(head + other + rest, "l")
+
+
+def test_another_head_is_not_resumed() -> None:
+    """Where entries begin is known from the head: one in another layout is refused, hash or no."""
+    document = ledger(Adjacency.REPLACE_ONE)
+    end = document.data.partition(b"\n],\n")[2].rpartition(b'"sha256"')[0]
+    body = written(document).replace(b'"cap":', b'"cap": ') + b"\n],\n" + end
+    data = body + f'"sha256":"{hashlib.sha256(body).hexdigest()}"}}\n'.encode()
+    assert resume(data) is None
+    with pytest.raises(PrivacyError, match="SHA-256"):
+        parse_ledger(data, "l")
+
+
 def test_last_line_is_the_hash_of_the_lines_before() -> None:
     """Any program can check the whole file: SHA-256 of all lines but the last (man page)."""
     *lines, last = ledger(None).data.splitlines(keepends=True)
