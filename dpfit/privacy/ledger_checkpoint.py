@@ -95,8 +95,12 @@ class Checkpoint:
         """
         if not isinstance(value, dict) or value["dpfit"] != __version__:
             raise ValueError("its checkpoint is of another version")
-        cost = NOTHING if adjacency is None else _cost(value["cost"])
-        return cls(value["tip"], adjacency, set(value["open"]), cost)
+        tip, runs = value["tip"], value["open"]
+        if not all(isinstance(name, str) for name in (tip, *runs)):
+            raise ValueError("its checkpoint holds no names")
+        return cls(
+            tip, adjacency, set(runs), NOTHING if adjacency is None else _cost(value["cost"])
+        )
 
 
 def events_of(entry: Json) -> list[Event]:

@@ -142,7 +142,8 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "cost that is none": lambda stated: stated["cost"].update(infinite=1),
     "another tip": lambda stated: stated.update(tip="0" * 64),
     "a run closed": lambda stated: stated["open"].pop(),
-    "open runs of lists": lambda stated: stated.update(open=[[]]),
+    "open runs of many kinds": lambda stated: stated.update(open=["a", 1, []]),
+    "a tip that is no text": lambda stated: stated.update(tip=1),
     "a further member": lambda stated: stated.update(more=1),
     "a member less": lambda stated: stated.pop("open"),
 }
