@@ -188,7 +188,10 @@ def parse_ledger(data: bytes, path: str) -> LedgerDocument:
     try:
         header, start, end = _framed(data)
         lines = _lines(data[start:end])
-        return _verified(header, map(read_strictly, lines), len(lines))
+        document = _verified(header, map(json.loads, lines), len(lines))
+        if document.data[: document._end] != data[:end]:  # or a name occurs twice
+            raise ValueError("its entries are not as dpfit writes them")
+        return document
     except _BAD as error:
         if len(data) > _LARGEST_FREE_LAYOUT:
             raise _damaged(path, _plain(error)) from None

@@ -102,13 +102,13 @@ EDITS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "hash removed": lambda root: root["entries"][4].pop("hash"),
     "entry that is none": lambda root: root["entries"].insert(1, 7),
     "schema changed": lambda root: root.update(schema="dpfit-ledger/2"),
-    "cost lowered": lambda root: root["checkpoint"]["cost"].update(gaussian="0/1"),
-    "cost as a number": lambda root: root["checkpoint"].update(cost=0),
+    "cost of checkpoint lowered": lambda root: root["checkpoint"]["cost"].update(gaussian="0/1"),
+    "cost of checkpoint as a number": lambda root: root["checkpoint"].update(cost=0),
     "checkpoint of another version": lambda root: root["checkpoint"].update(dpfit="0"),
     "checkpoint of no version": lambda root: root["checkpoint"].pop("dpfit"),
     "checkpoint that is none": lambda root: root.update(checkpoint=None),
     "checkpoint removed": lambda root: root.pop("checkpoint"),
-    "run closed": lambda root: root["checkpoint"].update(open=[]),
+    "run of checkpoint closed": lambda root: root["checkpoint"].update(open=[]),
     "last line changed": lambda root: root.update(sha256="0" * 64),
     "last line removed": lambda root: root.pop("sha256"),
     "key beside the entries": lambda root: root.update(more=1),
@@ -121,6 +121,26 @@ def test_edits_are_found(edit: str) -> None:
     place = "(entry [1-6] of [4-6]: |it is not a |the document: )"
     with pytest.raises(PrivacyError, match=f"^l: damaged ledger: {place}"):
         parse_ledger(edited(EDITS[edit]), "l")
+
+
+def earlier(root: dict[str, Any]) -> None:
+    """Make a ledger as it was before there were checkpoints."""
+    del root["checkpoint"], root["sha256"]
+
+
+@pytest.mark.parametrize(
+    "edit", [name for name in EDITS if not {"checkpoint", "last"} & {*name.split()}]
+)
+def test_edits_of_earlier_ledgers_are_found(edit: str) -> None:
+    """The chain alone finds them too."""
+
+    def both(root: dict[str, Any]) -> None:
+        EDITS[edit](root)
+        earlier(root)
+
+    assert parse_ledger(edited(earlier), "l") == ledger()
+    with pytest.raises(PrivacyError, match=r"^l: damaged ledger: (entry [1-6] of [4-6]: |it is )"):
+        parse_ledger(edited(both), "l")
 
 
 @pytest.mark.parametrize("epsilon", ["1e999", "-1", "0", '"4"', "null", "9" * 400, "9" * 5000])
@@ -237,10 +257,12 @@ def test_both_readers_refuse_the_same(at: int, removed: int, added: bytes) -> No
 
 
 def test_a_name_that_occurs_twice_in_a_line() -> None:
-    """A second member of the same name, hashed along with the line, is refused."""
+    """A second member of the same name, hashed along with the line or not, is refused."""
     line = WHOLE.split(b"\n")[3].removesuffix(b",")
     doubled = line.replace(b'{"dataset"', b'{"dataset":"x","dataset"', 1)
     assert doubled != line
+    with pytest.raises(PrivacyError, match="a key occurs twice"):
+        parse_ledger(WHOLE.replace(line, doubled), "l")
     claimed = json.loads(line)["hash"].encode()
     unhashed = doubled.replace(b'"hash":"' + claimed + b'",', b"")
     forged = doubled.replace(claimed, hashlib.sha256(unhashed).hexdigest().encode())
