@@ -706,8 +706,8 @@ FAULTS = [
     Fault(
         "checkpoint of another version taken on trust",
         "privacy/ledger_checkpoint.py",
-        'if not isinstance(value, dict) or value["dpfit"] != __version__:',
-        "if not isinstance(value, dict):",
+        '            "dpfit": __version__,',
+        '            "dpfit": "0.0.9",',
         "tests/privacy/test_ledger_checkpoint.py",
     ),
     Fault(

@@ -91,10 +91,10 @@ class Checkpoint:
         Raises
         ------
         ValueError, KeyError, TypeError
-            It is none, or another version of the program computed it.
+            It is none. One of another version may pass, but is not written so by this one.
         """
-        if not isinstance(value, dict) or value["dpfit"] != __version__:
-            raise ValueError("its checkpoint is of another version")
+        if not isinstance(value, dict):
+            raise TypeError("its checkpoint is no object")
         tip, runs = value["tip"], value["open"]
         if not all(isinstance(name, str) for name in (tip, *runs)):
             raise ValueError("its checkpoint holds no names")

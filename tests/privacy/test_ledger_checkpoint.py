@@ -67,7 +67,10 @@ def test_resumed_is_verified(adjacency: Adjacency | None) -> None:
         if adjacency is not None:
             assert resumed.cost(adjacency) == compose(EVENTS[:runs], adjacency)
         more = {"kind": "reserved", "run": "more", "events": [EVENTS[0].to_json()]}
-        assert resumed.append(more).data == verified.append(more).data
+        longer = resumed.append(more)
+        assert longer.data == verified.append(more).data
+        assert "more" in longer.checkpoint.open_runs
+        assert resumed.checkpoint == parse_ledger(data, "l").checkpoint  # a document never changes
 
 
 def test_any_flipped_bit_is_noticed() -> None:
