@@ -1,13 +1,14 @@
 """What machines do to a run: power cuts, wrong clocks, no descriptors, and long use.
 
-Kills at every step of writing are in ``test_signals.py``, full disks and closed folders in
-``test_ledger.py``.
+Kills at every step of writing are in ``test_kills.py``, want of memory in ``test_memory.py``, full
+disks and closed folders in ``test_ledger.py``.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -16,9 +17,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pytest
 
-from dpfit.errors import DpfitError, PrivacyError
+from dpfit.errors import DataError, DpfitError, PrivacyError
+from dpfit.files.factor_model import FactorModel, parse_factor_model
 from dpfit.files.linear_model import read_linear_model
 from dpfit.privacy import ledger as ledger_module
 from dpfit.privacy import ledger_lines
@@ -54,6 +57,44 @@ def test_model_cut_at_any_length(dpfit: Any) -> None:
         Path("cut").write_bytes(whole[:length])
         with pytest.raises(DpfitError):
             read_linear_model("cut")
+
+
+def test_factor_model_cut_at_any_length() -> None:
+    """A model of items that lost its end, or has zeros there, is refused and ends no process."""
+    whole = factor_model(items=3, rank=1).to_bytes()
+    for length in range(len(whole)):
+        for cut in (whole[:length], whole[:length].ljust(len(whole), b"\0")):
+            with pytest.raises(DataError):
+                parse_factor_model(cut, "cut")
+
+
+def test_cut_models_are_one_line_of_predict(dpfit: Any) -> None:
+    """Of either kind, at lengths all over the file: status 3, one line, no predictions."""
+    whole = {dpfit.fit(): dpfit.read("tiny.model.json")}
+    whole["m.factors.parquet"] = factor_model(items=3, rank=1).to_bytes()
+    Path("r.csv").write_text("u,i,v\n1,a,2\n", encoding="utf-8")
+    for name, content in whole.items():
+        source = ("tiny.svm",) if name == "tiny.model.json" else ("r.csv", "--pairs", "r.csv")
+        for length in (*range(4, len(content) - 1, len(content) // 9), len(content) - 8):
+            Path(name).write_bytes(content[:length])
+            outcome = dpfit.here("predict", name, *source)
+            assert (outcome.status, outcome.out) == (3, ""), length
+            assert outcome.err.startswith(f"dpfit: error: {name}: ")
+
+
+def factor_model(*, items: int, rank: int) -> FactorModel:
+    return FactorModel(
+        provenance={"version": "x", "events": []},
+        private=True,
+        value_range=(1.0, 5.0),
+        global_mean=3.0,
+        constants={"ridge": 1.0},
+        columns={"user": "u", "item": "i", "value": "v"},
+        items=tuple("abcdefgh"[:items]),
+        bias=np.arange(items) / 8,
+        count=np.full(items, 9.0),
+        factors=np.ones((items, rank)),
+    )
 
 
 # --- clocks and copies ---------------------------------------------------------------------------
@@ -154,6 +195,87 @@ def test_few_descriptors(dpfit: Any) -> None:
         assert not any(name.startswith(".") for name in names), value
     assert statuses[0] >= 1
     assert len(statuses) >= 2, statuses
+
+
+# --- every command: no streams, no room, no permission --------------------------------------------
+
+RATINGS = "".join(
+    f"{user},{item},{(user * item) % 5 + 1}\n" for user in range(20) for item in range(4)
+)
+MATRIX = ("complete-matrix", "r.csv", "--user", "u", "--item", "i", "--value", "v")
+MATRIX += ("--range", "1", "5", "--eps", "4", "--delta", "0.001", "--n-users", "20")
+MATRIX += ("--items", "items", "--force", "-q")
+COMMANDS = {
+    "complete-matrix": (MATRIX, "r.factors.parquet"),
+    "predict": (("predict", "tiny.model.json", "tiny.svm", "-o", "p.parquet"), "p.parquet"),
+    "predict ratings": (
+        ("predict", "m.factors.parquet", "r.csv", "--pairs", "r.csv", "-o", "p.csv"),
+        "p.csv",
+    ),
+    "budget": (("budget", "c.json", "--cap-eps", "9", "--cap-delta", "0.001"), "c.json"),
+    "audit": (("audit", "--eps", "4", "--delta", "0.001", "--trials", "20", "--algo", "dp-gd", "-q"), ""),
+}
+
+
+@pytest.fixture
+def inputs(dpfit: Any) -> None:
+    """What each command reads."""
+    dpfit.fit()
+    Path("r.csv").write_text("u,i,v\n" + RATINGS, encoding="utf-8")
+    Path("items").write_text("0\n1\n2\n3\n", encoding="utf-8")
+    assert dpfit.here(*MATRIX, "-o", "m.factors.parquet").status == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.usefixtures("inputs")
+def test_closed_streams_of_every_command(dpfit: Any, command: str) -> None:
+    """Without standard streams a run works, and its files hold what they should."""
+    args, name = COMMANDS[command]
+    args = (*args, "--seed", "1") if command == "complete-matrix" else args
+    outcome = dpfit(*args, prefix=["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"])
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
+    if name:
+        closed = dpfit.read(name)
+        Path(name).unlink()
+        assert dpfit.here(*args).status == 0
+        assert dpfit.read(name) == closed
+
+
+@pytest.mark.parametrize("command", [name for name, (_, wrote) in COMMANDS.items() if wrote])
+@pytest.mark.usefixtures("inputs")
+def test_no_room_for_any_file(dpfit: Any, command: str) -> None:
+    """A limit within the file that a command writes: 5, one line, no half file, a whole account."""
+    args, name = COMMANDS[command]
+    assert dpfit.here(*args).status == 0
+    size = len(dpfit.read(name)) * 9 // 10
+    Path(name).unlink()
+    before = dpfit.names()
+    args = (*args, "--ledger", "small.json") if command == "complete-matrix" else args
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    outcome = dpfit(*args, preexec_fn=limit)
+    assert outcome.status == 5, outcome.err
+    assert f"{name}: cannot be written: file too large" in outcome.err
+    assert dpfit.names() - before <= {"small.json"}
+    if command == "complete-matrix":
+        assert dpfit.outcomes("small.json") == ["aborted"]
+
+
+@pytest.mark.parametrize("command", [name for name, (_, wrote) in COMMANDS.items() if wrote])
+@pytest.mark.usefixtures("inputs")
+def test_a_folder_that_takes_no_file(dpfit: Any, command: str, as_user: list[str]) -> None:
+    """Nothing can be written into a read-only folder: 5, and nothing is charged or left."""
+    args = COMMANDS[command][0]
+    before = dpfit.names()
+    dpfit.folder.chmod(0o555)
+    try:
+        outcome = dpfit(*args, prefix=as_user)
+    finally:
+        dpfit.folder.chmod(0o755)
+    assert outcome.status == 5, outcome.err
+    assert dpfit.names() == before
 
 
 # --- many processes, many runs -------------------------------------------------------------------
