@@ -11,6 +11,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -27,9 +28,11 @@ from dpfit.privacy import ledger as ledger_module
 from dpfit.privacy import ledger_lines
 from dpfit.privacy.accountant import NOTHING, compose
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
+from dpfit.privacy.charged_releases import ChargedReleases
 from dpfit.privacy.events import GaussianEvent, event_from_json
 from dpfit.privacy.ledger import Ledger
 from dpfit.privacy.ledger_document import parse_ledger
+from dpfit.privacy.random_bits import BitSource
 
 DOCUMENTED = {0, 1, 2, 3, 4, 5, 6, 7}
 LONG_SOAK = int(os.environ.get("DPFIT_SOAK", "1000"))
@@ -197,6 +200,60 @@ def test_few_descriptors(dpfit: Any) -> None:
     assert len(statuses) >= 2, statuses
 
 
+# --- forks and threads ---------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_during_a_run_draws_nothing(dpfit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that appears once the key exists cannot go on with the run; the parent can."""
+    steps, statuses = [], []
+    real = ChargedReleases._next_step
+
+    def forking(self: ChargedReleases) -> int:
+        step = real(self)
+        steps.append(step)
+        if step == 1:
+            child = os.fork()
+            if not child:
+                try:
+                    self._noise.integers(20, 3, step)
+                except RuntimeError:
+                    os._exit(9)
+                os._exit(0)
+            statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        return step
+
+    monkeypatch.setattr(ChargedReleases, "_next_step", forking)
+    dpfit.fit("--threads", "1")
+    assert statuses == [9]
+    assert steps == list(range(len(steps)))
+    assert len(steps) > 2
+
+
+@pytest.mark.parametrize("command", ["fit", "complete-matrix"])
+@pytest.mark.usefixtures("inputs")
+def test_helper_threads_draw_nothing(
+    dpfit: Any, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Random words are asked for by the main thread alone, however many threads compute."""
+    drew = set()
+
+    def watched(name: str) -> None:
+        real = getattr(BitSource, name)
+
+        def call(self: BitSource, *args: Any) -> Any:
+            drew.add(threading.current_thread())
+            return real(self, *args)
+
+        monkeypatch.setattr(BitSource, name, call)
+
+    for name in ("main", "continue_main", "aux", "deep"):
+        watched(name)
+    args = ("fit", "tiny.svm", *dpfit.budget, "--force") if command == "fit" else MATRIX
+    assert dpfit.here(*args, "--threads", "3").status == 0
+    assert drew == {threading.main_thread()}
+
+
 # --- every command: no streams, no room, no permission --------------------------------------------
 
 RATINGS = "".join(
@@ -213,7 +270,10 @@ COMMANDS = {
         "p.csv",
     ),
     "budget": (("budget", "c.json", "--cap-eps", "9", "--cap-delta", "0.001"), "c.json"),
-    "audit": (("audit", "--eps", "4", "--delta", "0.001", "--trials", "20", "--algo", "dp-gd", "-q"), ""),
+    "audit": (
+        ("audit", "--eps", "4", "--delta", "0.001", "--trials", "20", "--algo", "dp-gd", "-q"),
+        "",
+    ),
 }
 
 
