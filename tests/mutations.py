@@ -1,9 +1,10 @@
 """Plant known faults one by one and show which test turns red.
 
-usage: python tests/mutations.py [NAME ...]
+usage: python tests/mutations.py [--keep] [NAME ...]
 
 Each fault is a change of one line in a copy of the package; the named tests run against the copy.
-Exit status 1 if a fault survives, or if the tests fail without one.
+Exit status 1 if a fault survives, or if the tests fail without one. ``--keep`` writes what caught
+each fault to ``tests/mutations.txt``, beside what that table says of faults that were not run.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+TABLE = Path(__file__).with_suffix(".txt")
+SURVIVED = "SURVIVED"
 
 
 @dataclass(frozen=True)
@@ -1207,6 +1210,71 @@ FAULTS = [
         "shift = np.where(unit > 0.0, (flat(first) - mean) / unit, 0.0)",
         "tests/attacks/test_audits.py",
     ),
+    Fault(
+        "charge before it is known that noise can be made",
+        "fitting/linear_fit.py",
+        "        prepare_noise()\n        reserve(self.description())",
+        "        reserve(self.description())\n        prepare_noise()",
+        "tests/cli/test_memory.py",
+    ),
+    Fault(
+        "no room asked for before pyarrow's parser",
+        "data/libsvm.py",
+        "    require_memory(PARSER_SHARE * len(text))\n",
+        "",
+        "tests/cli/test_memory.py",
+    ),
+    Fault(
+        "libraries loaded without asking for room",
+        "cli/command.py",
+        "            require_memory(LIBRARIES)",
+        "            pass",
+        "tests/cli/test_memory.py",
+    ),
+    Fault(
+        "a parser without memory taken for bad text",
+        "data/libsvm.py",
+        "    except MemoryError:\n        raise  # of pyarrow, it is an ArrowException too\n",
+        "",
+        "tests/cli/test_memory.py",
+    ),
+    Fault(
+        "a source of bits can be copied",
+        "privacy/random_bits.py",
+        'raise TypeError("a source of a run key can be neither pickled nor copied")',
+        "return object.__reduce_ex__(self, 4)",
+        "tests/laws/test_sampler_bits.py",
+    ),
+    Fault(
+        "charged releases can be copied, steps and all",
+        "privacy/charged_releases.py",
+        'raise TypeError("charged releases can be neither pickled nor copied")',
+        "return object.__reduce_ex__(self, 4)",
+        "tests/laws/test_sampler_bits.py",
+    ),
+    Fault(
+        "a forked child may use the key",
+        "privacy/random_bits.py",
+        "if os.getpid() != self._process:",
+        "if False:",
+        "tests/cli/test_faults.py",
+    ),
+    Fault(
+        "a killed budget leaves its ledger with two names",
+        "files/atomic.py",
+        "        elif last_look is not None:\n            _rename_after_look(temporary, target)\n",
+        "",
+        "tests/cli/test_kills.py",
+    ),
+    Fault(
+        "the model is told to the ledger before it is written",
+        "cli/charged_run.py",
+        "                write_atomically(path, model, overwrite=overwrite)\n",
+        "                self._ledger.close(str(self._run), 'released')\n"
+        "                write_atomically(path, model, overwrite=overwrite)\n"
+        "                return\n",
+        "tests/cli/test_kills.py",
+    ),
 ]
 
 
@@ -1232,26 +1300,53 @@ def copy_tree(folder: Path) -> None:
             shutil.copy(ROOT / name, folder / name)
 
 
-def main(wanted: list[str]) -> int:
+def kept() -> dict[str, str]:
+    """The table of fault and test as it was last kept."""
+    if not TABLE.exists():
+        return {}
+    lines = TABLE.read_text(encoding="utf-8").splitlines()
+    return dict(line.split("\t") for line in lines)
+
+
+def keep(caught: dict[str, str]) -> None:
+    """Bring the kept table up to date; in the order of `FAULTS`, without those that are gone."""
+    known = {**kept(), **caught}
+    lines = [f"{one.name}\t{known[one.name]}\n" for one in FAULTS if one.name in known]
+    TABLE.write_text("".join(lines), encoding="utf-8")
+
+
+def plant(fault: Fault) -> tuple[bool, str]:
+    """Whether the tests pass in spite of the fault, and the first that does not."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        copy_tree(folder)
+        path = folder / "dpfit" / fault.file
+        text = path.read_text()
+        if text.count(fault.old) != 1:
+            raise SystemExit(f"{fault.name}: its line stands {text.count(fault.old)} times")
+        path.write_text(text.replace(fault.old, fault.new))
+        return run_tests(folder, fault.tests)
+
+
+def main(arguments: list[str]) -> int:
+    wanted = [argument for argument in arguments if argument != "--keep"]
     faults = [fault for fault in FAULTS if not wanted or fault.name in wanted]
+    if unknown := set(wanted) - {fault.name for fault in faults}:
+        raise SystemExit(f"no such fault: {min(unknown)}")
     with tempfile.TemporaryDirectory() as name:
         copy_tree(Path(name))
         passed, first = run_tests(Path(name), " ".join(sorted({fault.tests for fault in faults})))
         if not passed:
             raise SystemExit(f"the tests fail without a fault: {first}")
-    survivors = 0
+    caught = {}
     for fault in faults:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            copy_tree(folder)
-            path = folder / "dpfit" / fault.file
-            text = path.read_text()
-            if text.count(fault.old) != 1:
-                raise SystemExit(f"{fault.name}: its line stands {text.count(fault.old)} times")
-            path.write_text(text.replace(fault.old, fault.new))
-            passed, first = run_tests(folder, fault.tests)
-        survivors += passed
-        print(f"{'SURVIVED' if passed else 'caught':<9} {fault.name:<55} {first}", flush=True)
+        passed, first = plant(fault)
+        print(f"{SURVIVED if passed else 'caught':<9} {fault.name:<55} {first}", flush=True)
+        test = first.split("[")[0] if "::" in first else fault.tests
+        caught[fault.name] = SURVIVED if passed else test
+        if "--keep" in arguments:  # at once: the whole run is long
+            keep(caught)
+    survivors = list(caught.values()).count(SURVIVED)
     print(f"{len(faults) - survivors} of {len(faults)} faults caught")
     return 1 if survivors else 0
 

@@ -17,6 +17,7 @@ import typer
 from typer.models import OptionInfo
 
 from dpfit.errors import StorageError, UsageError, reason_of
+from dpfit.memory import LIBRARIES, require_memory
 
 COMMANDS: Final = ("fit", "complete-matrix", "predict", "budget", "audit")
 
@@ -47,6 +48,8 @@ def register(
         if values["print_config"]:
             typer.echo(_effective(ctx, values), nl=False)
             return
+        if name != "budget":  # which needs no arrays
+            require_memory(LIBRARIES)
         gc.freeze()
         gc.enable()
         body(options(**values))

@@ -21,6 +21,8 @@ def open_parquet(source: str | IO[bytes], path: str) -> pq.ParquetFile:
     """Open a Parquet file; anything else is a `DataError` that names ``--format``."""
     try:
         return pq.ParquetFile(source, page_checksum_verification=True)
+    except MemoryError:
+        raise  # of pyarrow, it is an ArrowException too
     except NOT_READABLE:
         raise DataError(
             "the content is not a readable Parquet file", path=path, hint="see --format"
@@ -37,6 +39,8 @@ def fields_of(file: pq.ParquetFile, path: str) -> list[pa.Field]:
     try:
         schema = file.schema_arrow
         fields = [schema.field(i) for i in range(len(schema.names))]
+    except MemoryError:
+        raise  # of pyarrow, it is an ArrowException too
     except (pa.ArrowException, ValueError, TypeError, KeyError, OSError):
         raise DataError("the Parquet schema cannot be read", path=path) from None
     if len({field.name for field in fields}) != len(fields):

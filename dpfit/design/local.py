@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
+from dpfit.data.pipeline import started_pool
 from dpfit.data.rows import RowBlock
 from dpfit.design.fixed_point import quantise
 from dpfit.design.grid import Grid
@@ -130,7 +130,7 @@ class LocalDesign:
         self._intercept = intercept_integer
         self._threads = threads
         self._blocks = _column_blocks(by_column, threads)
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._pool = started_pool(threads) if threads > 1 else None
 
     @property
     def n_rows(self) -> int:

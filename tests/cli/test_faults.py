@@ -1,32 +1,38 @@
 """What machines do to a run: power cuts, wrong clocks, no descriptors, and long use.
 
-Kills at every step of writing are in ``test_signals.py``, full disks and closed folders in
-``test_ledger.py``.
+Kills at every step of writing are in ``test_kills.py``, want of memory in ``test_memory.py``, full
+disks and closed folders in ``test_ledger.py``.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pytest
 
-from dpfit.errors import DpfitError, PrivacyError
+from dpfit.errors import DataError, DpfitError, PrivacyError
+from dpfit.files.factor_model import FactorModel, parse_factor_model
 from dpfit.files.linear_model import read_linear_model
 from dpfit.privacy import ledger as ledger_module
 from dpfit.privacy import ledger_document
 from dpfit.privacy.accountant import NOTHING, compose
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
+from dpfit.privacy.charged_releases import ChargedReleases
 from dpfit.privacy.events import GaussianEvent, event_from_json
 from dpfit.privacy.ledger import Ledger
 from dpfit.privacy.ledger_document import LedgerDocument, parse_ledger, resume
+from dpfit.privacy.random_bits import BitSource
 
 DOCUMENTED = {0, 1, 2, 3, 4, 5, 6, 7}
 LONG_SOAK = int(os.environ.get("DPFIT_SOAK", "1000"))
@@ -54,6 +60,44 @@ def test_model_cut_at_any_length(dpfit: Any) -> None:
         Path("cut").write_bytes(whole[:length])
         with pytest.raises(DpfitError):
             read_linear_model("cut")
+
+
+def test_factor_model_cut_at_any_length() -> None:
+    """A model of items that lost its end, or has zeros there, is refused and ends no process."""
+    whole = factor_model(items=3, rank=1).to_bytes()
+    for length in range(len(whole)):
+        for cut in (whole[:length], whole[:length].ljust(len(whole), b"\0")):
+            with pytest.raises(DataError):
+                parse_factor_model(cut, "cut")
+
+
+def test_cut_models_are_one_line_of_predict(dpfit: Any) -> None:
+    """Of either kind, at lengths all over the file: status 3, one line, no predictions."""
+    whole = {dpfit.fit(): dpfit.read("tiny.model.json")}
+    whole["m.factors.parquet"] = factor_model(items=3, rank=1).to_bytes()
+    Path("r.csv").write_text("u,i,v\n1,a,2\n", encoding="utf-8")
+    for name, content in whole.items():
+        source = ("tiny.svm",) if name == "tiny.model.json" else ("r.csv", "--pairs", "r.csv")
+        for length in (*range(4, len(content) - 1, len(content) // 9), len(content) - 8):
+            Path(name).write_bytes(content[:length])
+            outcome = dpfit.here("predict", name, *source)
+            assert (outcome.status, outcome.out) == (3, ""), length
+            assert outcome.err.startswith(f"dpfit: error: {name}: ")
+
+
+def factor_model(*, items: int, rank: int) -> FactorModel:
+    return FactorModel(
+        provenance={"version": "x", "events": []},
+        private=True,
+        value_range=(1.0, 5.0),
+        global_mean=3.0,
+        constants={"ridge": 1.0},
+        columns={"user": "u", "item": "i", "value": "v"},
+        items=tuple("abcdefgh"[:items]),
+        bias=np.arange(items) / 8,
+        count=np.full(items, 9.0),
+        factors=np.ones((items, rank)),
+    )
 
 
 # --- clocks and copies ---------------------------------------------------------------------------
@@ -154,6 +198,144 @@ def test_few_descriptors(dpfit: Any) -> None:
         assert not any(name.startswith(".") for name in names), value
     assert statuses[0] >= 1
     assert len(statuses) >= 2, statuses
+
+
+# --- forks and threads ---------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_during_a_run_draws_nothing(dpfit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that appears once the key exists cannot go on with the run; the parent can."""
+    steps, statuses = [], []
+    real = ChargedReleases._next_step
+
+    def forking(self: ChargedReleases) -> int:
+        step = real(self)
+        steps.append(step)
+        if step == 1:
+            child = os.fork()
+            if not child:
+                try:
+                    self._noise.integers(20, 3, step)
+                except RuntimeError:
+                    os._exit(9)
+                os._exit(0)
+            statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        return step
+
+    monkeypatch.setattr(ChargedReleases, "_next_step", forking)
+    dpfit.fit("--threads", "1")
+    assert statuses == [9]
+    assert steps == list(range(len(steps)))
+    assert len(steps) > 2
+
+
+@pytest.mark.parametrize("command", ["fit", "complete-matrix"])
+@pytest.mark.usefixtures("inputs")
+def test_helper_threads_draw_nothing(
+    dpfit: Any, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Random words are asked for by the main thread alone, however many threads compute."""
+    drew = set()
+
+    def watched(name: str) -> None:
+        real = getattr(BitSource, name)
+
+        def call(self: BitSource, *args: Any) -> Any:
+            drew.add(threading.current_thread())
+            return real(self, *args)
+
+        monkeypatch.setattr(BitSource, name, call)
+
+    for name in ("main", "continue_main", "aux", "deep"):
+        watched(name)
+    args = ("fit", "tiny.svm", *dpfit.budget, "--force") if command == "fit" else MATRIX
+    assert dpfit.here(*args, "--threads", "3").status == 0
+    assert drew == {threading.main_thread()}
+
+
+# --- every command: no streams, no room, no permission --------------------------------------------
+
+RATINGS = "".join(
+    f"{user},{item},{(user * item) % 5 + 1}\n" for user in range(20) for item in range(4)
+)
+MATRIX = ("complete-matrix", "r.csv", "--user", "u", "--item", "i", "--value", "v")
+MATRIX += ("--range", "1", "5", "--eps", "4", "--delta", "0.001", "--n-users", "20")
+MATRIX += ("--items", "items", "--force", "-q")
+COMMANDS = {
+    "complete-matrix": (MATRIX, "r.factors.parquet"),
+    "predict": (("predict", "tiny.model.json", "tiny.svm", "-o", "p.parquet"), "p.parquet"),
+    "predict ratings": (
+        ("predict", "m.factors.parquet", "r.csv", "--pairs", "r.csv", "-o", "p.csv"),
+        "p.csv",
+    ),
+    "budget": (("budget", "c.json", "--cap-eps", "9", "--cap-delta", "0.001"), "c.json"),
+    "audit": (
+        ("audit", "--eps", "4", "--delta", "0.001", "--trials", "20", "--algo", "dp-gd", "-q"),
+        "",
+    ),
+}
+
+
+@pytest.fixture
+def inputs(dpfit: Any) -> None:
+    """What each command reads."""
+    dpfit.fit()
+    Path("r.csv").write_text("u,i,v\n" + RATINGS, encoding="utf-8")
+    Path("items").write_text("0\n1\n2\n3\n", encoding="utf-8")
+    assert dpfit.here(*MATRIX, "-o", "m.factors.parquet").status == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.usefixtures("inputs")
+def test_closed_streams_of_every_command(dpfit: Any, command: str) -> None:
+    """Without standard streams a run works, and its files hold what they should."""
+    args, name = COMMANDS[command]
+    args = (*args, "--seed", "1") if command == "complete-matrix" else args
+    outcome = dpfit(*args, prefix=["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"])
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
+    if name:
+        closed = dpfit.read(name)
+        Path(name).unlink()
+        assert dpfit.here(*args).status == 0
+        assert dpfit.read(name) == closed
+
+
+@pytest.mark.parametrize("command", [name for name, (_, wrote) in COMMANDS.items() if wrote])
+@pytest.mark.usefixtures("inputs")
+def test_no_room_for_any_file(dpfit: Any, command: str) -> None:
+    """A limit within the file that a command writes: 5, one line, no half file, a whole account."""
+    args, name = COMMANDS[command]
+    assert dpfit.here(*args).status == 0
+    size = len(dpfit.read(name)) * 9 // 10
+    Path(name).unlink()
+    before = dpfit.names()
+    args = (*args, "--ledger", "small.json") if command == "complete-matrix" else args
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    outcome = dpfit(*args, preexec_fn=limit)
+    assert outcome.status == 5, outcome.err
+    assert f"{name}: cannot be written: file too large" in outcome.err
+    assert dpfit.names() - before <= {"small.json"}
+    if command == "complete-matrix":
+        assert dpfit.outcomes("small.json") == ["aborted"]
+
+
+@pytest.mark.parametrize("command", [name for name, (_, wrote) in COMMANDS.items() if wrote])
+@pytest.mark.usefixtures("inputs")
+def test_a_folder_that_takes_no_file(dpfit: Any, command: str, as_user: list[str]) -> None:
+    """Nothing can be written into a read-only folder: 5, and nothing is charged or left."""
+    args = COMMANDS[command][0]
+    before = dpfit.names()
+    dpfit.folder.chmod(0o555)
+    try:
+        outcome = dpfit(*args, prefix=as_user)
+    finally:
+        dpfit.folder.chmod(0o755)
+    assert outcome.status == 5, outcome.err
+    assert dpfit.names() == before
 
 
 # --- many processes, many runs -------------------------------------------------------------------
