@@ -3,28 +3,64 @@
 from __future__ import annotations
 
 import os
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as pat
 
-from dpfit.data.compression import CheckedStream
+from dpfit.data.compression import FREE_EXPANSION, LARGEST_EXPANSION, CheckedStream
 from dpfit.data.open import STDIN, open_binary
 from dpfit.data.spool import spooled
 from dpfit.errors import DataError, StorageError, reason_of
+
+_BYTES_OF_ENTRY: Final = 16  # of a list: an index and a value
 
 NOT_READABLE = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError)
 """What pyarrow raises for content that is no Parquet or of a kind it does not know."""
 
 
-def open_parquet(source: str | IO[bytes], path: str) -> pq.ParquetFile:
-    """Open a Parquet file; anything else is a `DataError` that names ``--format``."""
+def open_parquet(source: IO[bytes], path: str) -> pq.ParquetFile:
+    """Open a Parquet file; anything else is a `DataError` that names ``--format``.
+
+    Texts are read as dictionaries, as most files keep them: one text may stand in every row.
+
+    Raises
+    ------
+    DataError
+        It is no Parquet file, or made to fill a machine.
+    """
     try:
-        return pq.ParquetFile(source, page_checksum_verification=True)
+        file = pq.ParquetFile(source, page_checksum_verification=True)
+        check_expansion(file.metadata, source.seek(0, os.SEEK_END), path)
+        texts = [field.name for field in file.schema_arrow if pat.is_string(field.type)]
+        return pq.ParquetFile(
+            source, metadata=file.metadata, read_dictionary=texts, page_checksum_verification=True
+        )
     except NOT_READABLE:
         raise DataError(
             "the content is not a readable Parquet file", path=path, hint="see --format"
         ) from None
+
+
+def check_expansion(metadata: pq.FileMetaData, size: int, path: str) -> None:
+    """Refuse a file of ``size`` bytes whose pages or lists say that they expand beyond all measure.
+
+    Flat columns are read by a bounded number of rows, lists by all of their entries.
+    """
+    expanded = 0
+    for group in range(metadata.num_row_groups):
+        for number in range(metadata.num_columns):
+            column = metadata.row_group(group).column(number)
+            nested = metadata.schema.column(number).max_repetition_level > 0
+            entries = column.num_values * _BYTES_OF_ENTRY if nested else 0
+            expanded += max(column.total_uncompressed_size, entries)
+    if expanded > max(FREE_EXPANSION, LARGEST_EXPANSION * size):
+        raise DataError(
+            f"the Parquet data expand to more than {LARGEST_EXPANSION} times their size",
+            path=path,
+            hint="write them without compression if they are what they should be",
+        )
 
 
 def damaged(path: str) -> DataError:
