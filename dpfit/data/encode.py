@@ -68,10 +68,7 @@ def coded_text(array: pa.Array, na: Collection[str] = ()) -> CodedText:
 
     Texts of ``na`` become empty.
     """
-    if pa.types.is_dictionary(array.type):
-        array = _in_use(array)
-    else:
-        array = array.dictionary_encode()
+    array = _in_use(array) if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     texts = [None if v is None else v.strip(_BLANKS) for v in array.dictionary.to_pylist()]
     # A dictionary may hold a null of its own: those rows are null as well.

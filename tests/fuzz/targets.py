@@ -7,8 +7,11 @@ else is a finding. Where a format has a fast parser and a strict one, it also co
 from __future__ import annotations
 
 import bz2
+import contextlib
+import functools
 import gzip
 import io
+import json
 import lzma
 import os
 import subprocess
@@ -47,7 +50,9 @@ from dpfit.files.linear_model import parse_linear_model
 from dpfit.fitting.factor_file import factor_outcome
 from dpfit.fitting.prediction import LinearPredictor
 from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.canonical_json import canonical, digest
 from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger
+from fuzz.json_scripts import changed
 
 SVM: Final = b"+1 1:1 3:0.5 # a note\n-1 qid:3 2:-1e3 4:2\n\n1 1:1\n"
 CSV: Final = b'y,a,"b ""c"""\n1,2,3\n-1,0,1e3\n1,"4",5\n'
@@ -220,6 +225,76 @@ def read_factors(data: bytes) -> None:
         return
 
 
+SCRIPTS: Final = [b"", b"\0\1\0", b"\0\7\x0b\1\2\x90", b"\0\5\xff"]
+
+
+@functools.cache
+def linear_documents() -> list[Any]:
+    return [json.loads(model(name)) for name in ("linear", "table")]
+
+
+def read_linear_script(script: bytes) -> None:
+    """A linear model whose JSON was changed."""
+    for document in linear_documents():
+        read = functools.partial(read_linear, json.dumps(changed(document, script)).encode())
+        with contextlib.suppress(DpfitError):
+            read()
+
+
+def read_ledger_script(script: bytes) -> None:
+    """A ledger that was changed and hashed anew: in any layout it is the same, or refused."""
+    for seed in ledgers():
+        document = chained(changed(json.loads(seed), script))
+        found = [ledger_or_nothing(json.dumps(document, indent=1).encode())]
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            found.append(ledger_or_nothing(as_written(document)))
+        assert found[0] == found[-1]
+
+
+def ledger_or_nothing(data: bytes) -> bytes:
+    try:
+        return parse_ledger(data, "l").to_bytes()
+    except DpfitError:
+        return b""
+
+
+def as_written(document: Any) -> bytes:
+    """A document in the layout that dpfit writes, whatever it holds."""
+    lines = b",\n".join(canonical(entry).encode() for entry in document["entries"])
+    if document.keys() != {"schema", "cap", "entries"} or document["schema"] != "dpfit-ledger/1":
+        raise ValueError
+    cap = canonical(document["cap"]).encode()
+    return b'{"schema":"dpfit-ledger/1",\n"cap":%b,\n"entries":[\n%b\n]}\n' % (cap, lines)
+
+
+def chained(document: Any) -> Any:
+    """The document with right hashes where its shape has any."""
+    with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+        tip = digest({"schema": document["schema"], "cap": document["cap"]})
+        for entry in document["entries"]:
+            entry.pop("hash", None)
+            entry["previous"] = tip
+            tip = entry["hash"] = digest(entry)
+    return document
+
+
+@functools.cache
+def factor_parts() -> tuple[pa.Table, Any]:
+    file = pq.ParquetFile(pa.BufferReader(model("factor")))
+    return file.read(), json.loads(file.metadata.metadata[b"dpfit"])
+
+
+def read_factor_script(script: bytes) -> None:
+    """A model of ratings whose header was changed."""
+    table, header = factor_parts()
+    sink = io.BytesIO()
+    plain = {"compression": "none", "use_dictionary": False, "store_schema": False}
+    with pq.ParquetWriter(sink, table.schema.remove_metadata(), **plain) as writer:
+        writer.write_table(table.replace_schema_metadata(None))
+        writer.add_key_value_metadata({"dpfit": json.dumps(changed(header, script))})
+    read_factors(sink.getvalue())
+
+
 def as_parquet(columns: dict[str, Any], **options: Any) -> bytes:
     sink = io.BytesIO()
     pq.write_table(pa.table(columns), sink, **options)
@@ -297,6 +372,9 @@ TARGETS: Final[dict[str, Target]] = {
     "linear-model": Target(read_linear, lambda: [model("linear"), model("table")]),
     "factor-model": Target(read_factors, lambda: [model("factor"), parquets()[0]]),
     "ledger": Target(lambda data: parse_ledger(data, "l"), ledgers),
+    "linear-model-script": Target(read_linear_script, lambda: SCRIPTS),
+    "factor-model-script": Target(read_factor_script, lambda: SCRIPTS),
+    "ledger-script": Target(read_ledger_script, lambda: SCRIPTS),
     "schema": Target(by_name(Schema.from_file), lambda: [SCHEMA]),
 }
 
