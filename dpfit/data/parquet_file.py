@@ -16,7 +16,10 @@ from dpfit.errors import DataError, StorageError, reason_of
 
 _BYTES_OF_ENTRY: Final = 16  # of a list: an index and a value
 
-NOT_READABLE = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError)
+NOT_READABLE = (
+    *(pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError),
+    RuntimeError,  # of metadata that contradict themselves
+)
 """What pyarrow raises for content that is no Parquet or of a kind it does not know."""
 
 
@@ -73,7 +76,7 @@ def fields_of(file: pq.ParquetFile, path: str) -> list[pa.Field]:
     try:
         schema = file.schema_arrow
         fields = [schema.field(i) for i in range(len(schema.names))]
-    except (pa.ArrowException, ValueError, TypeError, KeyError, OSError):
+    except NOT_READABLE:
         raise DataError("the Parquet schema cannot be read", path=path) from None
     if len({field.name for field in fields}) != len(fields):
         raise DataError("two columns have the same name", path=path)
