@@ -13,8 +13,9 @@ from dpfit.data.compression import FREE_EXPANSION, LARGEST_EXPANSION, CheckedStr
 from dpfit.data.open import STDIN, open_binary
 from dpfit.data.spool import spooled
 from dpfit.errors import DataError, StorageError, reason_of
+from dpfit.files.parquet_footer import value_counts
 
-_BYTES_OF_ENTRY: Final = 16  # of a list: an index and a value
+_BYTES_OF_VALUE: Final = 8
 
 NOT_READABLE = (
     *(pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError),
@@ -35,7 +36,7 @@ def open_parquet(source: IO[bytes], path: str) -> pq.ParquetFile:
     """
     try:
         file = pq.ParquetFile(source, page_checksum_verification=True)
-        check_expansion(file.metadata, source.seek(0, os.SEEK_END), path)
+        check_expansion(file, source, path)
         texts = [field.name for field in file.schema_arrow if pat.is_string(field.type)]
         return pq.ParquetFile(
             source, metadata=file.metadata, read_dictionary=texts, page_checksum_verification=True
@@ -46,19 +47,19 @@ def open_parquet(source: IO[bytes], path: str) -> pq.ParquetFile:
         ) from None
 
 
-def check_expansion(metadata: pq.FileMetaData, size: int, path: str) -> None:
-    """Refuse a file of ``size`` bytes whose pages or lists say that they expand beyond all measure.
+def check_expansion(file: pq.ParquetFile, source: IO[bytes], path: str) -> None:
+    """Refuse a file whose pages or lists say that they expand beyond all measure.
 
     Flat columns are read by a bounded number of rows, lists by all of their entries.
     """
-    expanded = 0
-    for group in range(metadata.num_row_groups):
-        for number in range(metadata.num_columns):
-            column = metadata.row_group(group).column(number)
-            nested = metadata.schema.column(number).max_repetition_level > 0
-            entries = column.num_values * _BYTES_OF_ENTRY if nested else 0
-            expanded += max(column.total_uncompressed_size, entries)
-    if expanded > max(FREE_EXPANSION, LARGEST_EXPANSION * size):
+    groups, columns = file.metadata.num_row_groups, file.metadata.num_columns
+    expanded = sum(max(0, file.metadata.row_group(i).total_byte_size) for i in range(groups))
+    nested = [file.schema.column(i).max_repetition_level > 0 for i in range(columns)]
+    if any(nested):
+        for counts in value_counts(source):
+            held = [max(0, n) for n, is_list in zip(counts, nested, strict=True) if is_list]
+            expanded += _BYTES_OF_VALUE * sum(held)
+    if expanded > max(FREE_EXPANSION, LARGEST_EXPANSION * source.seek(0, os.SEEK_END)):
         raise DataError(
             f"the Parquet data expand to more than {LARGEST_EXPANSION} times their size",
             path=path,
