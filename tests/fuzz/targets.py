@@ -261,7 +261,10 @@ def ledger_or_nothing(data: bytes) -> bytes:
 def as_written(document: Any) -> bytes:
     """A document in the layout that dpfit writes, whatever it holds."""
     lines = b",\n".join(canonical(entry).encode() for entry in document["entries"])
-    if document.keys() != {"schema", "cap", "entries"} or document["schema"] != "dpfit-ledger/1":
+    frame = document.keys() == {"schema", "cap", "entries"} and isinstance(
+        document["entries"], list
+    )
+    if not frame or document["schema"] != "dpfit-ledger/1":
         raise ValueError
     cap = canonical(document["cap"]).encode()
     return b'{"schema":"dpfit-ledger/1",\n"cap":%b,\n"entries":[\n%b\n]}\n' % (cap, lines)
