@@ -36,6 +36,13 @@ class Fault:
 
 FAULTS = [
     Fault(
+        "noise of numpy's floats",
+        "privacy/charged_releases.py",
+        "return self._noise.integers(release.scale_bits, size, self._next_step())",
+        "return np.ldexp(np.random.standard_normal(size), release.scale_bits)",
+        "tests/attacks/test_low_order_bits.py",
+    ),
+    Fault(
         "sensitivity K R instead of 2 K R",
         "privacy/gaussian_release.py",
         "replace_one=4 * squared_norm, add_remove",

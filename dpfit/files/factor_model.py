@@ -160,7 +160,7 @@ def parse_factor_model(data: bytes, path: str) -> FactorModel:
         header = (file.metadata.metadata or {}).get(_KEY)
     except MemoryError:
         raise  # of pyarrow, it is an ArrowException too
-    except (pa.ArrowException, OSError, ValueError, TypeError):
+    except (pa.ArrowException, OSError, ValueError, TypeError, RuntimeError):
         raise DataError("is not a model file: not Parquet", path=path) from None
     if header is None:
         raise DataError("is not a model file: a Parquet file of something else", path=path)
@@ -168,9 +168,9 @@ def parse_factor_model(data: bytes, path: str) -> FactorModel:
         return _model(file, header, data)
     except MemoryError:
         raise  # of pyarrow, it is an ArrowException too
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, RuntimeError):
         raise DataError("the model file is damaged", path=path) from None
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise not_a_document(SCHEMA, error, path) from None
 
 
