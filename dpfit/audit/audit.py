@@ -21,6 +21,8 @@ Worlds: TypeAlias = tuple[LinearFit, LinearFit] | tuple[MatrixFit, MatrixFit]
 
 Attack: TypeAlias = Callable[[Any, int, TrialKeys, Callable[[int], None]], tuple[Floats, Floats]]
 ATTACKS: Final[dict[str, Attack]] = {"white-box": white_box_scores, "black-box": black_box_scores}
+THRESHOLDS: Final = {"white-box": 0.0}
+"""Of a likelihood ratio it is known: where both worlds are as likely."""
 _MINIMISERS: Final = ("median-objective", "median-irls")
 _FEWEST_TRIALS: Final = 20
 _PILOTS: Final = 8
@@ -138,7 +140,7 @@ class Audit:
             claimed,
             self._delta,
             epsilon_bound(scores, self._delta, self._confidence),
-            mu_bound(scores, self._confidence),
+            mu_bound(scores, self._confidence, threshold=THRESHOLDS.get(self.attack)),
             mu_estimate(scores, self._confidence),
         )
 
