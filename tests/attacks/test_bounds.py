@@ -56,7 +56,8 @@ def test_equal_scores_show_nothing_and_separate_ones_all_that_trials_can() -> No
 @pytest.mark.parametrize("threshold", [None, 0.5, 0.0])
 def test_bounds_hold_as_often_as_stated(threshold: float | None) -> None:
     """Of many audits of a known mechanism at most the stated share passes it, by a margin of luck
-    that has a chance below 1e-9; thresholds cost nothing, as their trials do not count, nor does one with unequal errors."""
+    that has a chance below 1e-9; thresholds cost nothing, as their trials do not count, nor does
+    one that makes unequal errors."""
     rng = np.random.default_rng(0)
     audits, mu = 400, 1.0
     failures = estimates = 0
