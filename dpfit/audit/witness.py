@@ -4,7 +4,8 @@ Between two worlds that differ in one record the best test is the likelihood rat
 that was released (Neyman and Pearson). Of a sum with noise it needs the sums of both worlds at the
 same public question, which an attacker who knows both data sets computes: here by asking the same
 question of two more curators, one of each world, whose noise is silenced, and of a third whose
-noise is one unit, for the scale. A minimiser has a likelihood of its own (:mod:`.minimisers`). The curator under attack is the real one with its real noise.
+noise is one unit, for the scale. A minimiser has a likelihood of its own (:mod:`.minimisers`). The
+curator under attack is the real one with its real noise.
 """
 
 from __future__ import annotations

@@ -6,7 +6,9 @@ in the second. At zero its residual is at its bound. What the other records do i
 along the first column, to either side, they bring back a model that noise has led astray, since
 their labels follow the second column and so their own residuals are off the bound.
 
-Where the noise goes by the largest entry of a row, rows spread over all columns alike.
+That also makes a model forget. To an attacker who sees no more than the model, all rows are like
+the canary's and labels alternate: then they hardly move it. So they do where the noise goes by the
+largest entry of a row, and rows spread over all columns alike.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ _ALONG: Final = math.sqrt(0.5)  # the canary, of a row's length
 _FOLLOW: Final = (3, 5)  # that many records of so many have the label that the second column says
 
 
-def linear_worlds(request: FitRequest, rows: int, features: int) -> tuple[LinearFit, LinearFit]:
+def linear_worlds(
+    request: FitRequest, rows: int, features: int, *, black_box: bool = False
+) -> tuple[LinearFit, LinearFit]:
     """A fit of each world, planned.
 
     Parameters
@@ -42,6 +46,8 @@ def linear_worlds(request: FitRequest, rows: int, features: int) -> tuple[Linear
         The configuration; its loss is named. What it declares about data is replaced.
     rows, features : int
         Public size of both data sets.
+    black_box : bool
+        Whether the attacker sees the model alone.
 
     Raises
     ------
@@ -49,8 +55,10 @@ def linear_worlds(request: FitRequest, rows: int, features: int) -> tuple[Linear
         As the configuration's own run.
     """
     request = replace(request, declared=declared_facts(request, rows, features))
-    records = _spread if request.traits.by_entry else _around_first_column
-    X, target = records(rows, features)
+    if black_box or request.traits.by_entry:
+        X, target = _alike(rows, features, filled=features if request.traits.by_entry else 1)
+    else:
+        X, target = _around_first_column(rows, features)
     target *= highest_target(request)
     without, present = target.copy(), target
     without[-1] = 0.0
@@ -73,9 +81,10 @@ def _around_first_column(rows: int, features: int) -> tuple[Floats, Floats]:
     return X, np.where(place // 4 % of < follow, second > 0.0, second < 0.0).astype(float)
 
 
-def _spread(rows: int, features: int) -> tuple[Floats, Floats]:
-    """Likewise."""
-    X = np.full((rows, features), 1.0 / math.sqrt(features))
+def _alike(rows: int, features: int, *, filled: int) -> tuple[Floats, Floats]:
+    """Likewise, with the first columns filled."""
+    X = np.zeros((rows, features))
+    X[:, :filled] = 1.0 / math.sqrt(filled)
     return X, (np.arange(rows) % 2).astype(float)
 
 

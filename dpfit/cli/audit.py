@@ -68,7 +68,9 @@ class AuditOptions(ModelOptions, MatrixOptions, RowOptions, OutputOptions):
     rows: Annotated[
         int | None,
         typer.Option(
-            "--rows", metavar="N", help="Synthetic records, or users [default: 500, or 50]."
+            "--rows",
+            metavar="N",
+            help="Synthetic records, or users [default: by attack, 500 or 50].",
         ),
     ] = None
     features: Annotated[

@@ -31,12 +31,14 @@ from dpfit.privacy.calibration import Budget
 if TYPE_CHECKING:
     from dpfit.cli.audit import AuditOptions
 
+BLACK_BOX: Final = "black-box"
 SCORE: Final = "score"
 ONE_RUN: Final = "one-run"
 KNOWN: Final = (*ATTACKS, SCORE, ONE_RUN)
 _DATASET: Final = "synthetic"
 _DELTA: Final = 1e-6  # where the budget names none
 _SIZES: Final = {"rows": (500, 50), "features": (3, 24)}  # of records and columns, users and items
+_FEW_ROWS: Final = 50  # where the others shall not drown the canary
 _CANARIES: Final = 1000
 _LARGEST: Final = 100_000
 _SURE: Final = 0.75  # with less, the bound on the sum of two errors would not be one
@@ -98,6 +100,8 @@ def settled(options: AuditOptions) -> AuditOptions:
     rows, features = (getattr(options, name) or sizes[ratings] for name, sizes in _SIZES.items())
     if options.attack == ONE_RUN:
         features = options.features or _CANARIES
+    if options.attack in (BLACK_BOX, SCORE):
+        rows = options.rows or _FEW_ROWS
     return replace(options, adjacency=adjacency, rows=rows, features=features)
 
 
@@ -142,7 +146,9 @@ def audit_of(options: AuditOptions) -> Audit | OneRun:
     if options.attack == SCORE:
         attack = ScoreAttack(request, options.rows, options.features, seed=options.seed)
         return _two_worlds(options, attack.worlds, request, attack.scores)
-    return _two_worlds(options, linear_worlds(request, options.rows, options.features), request)
+    black_box = options.attack == BLACK_BOX
+    worlds = linear_worlds(request, options.rows, options.features, black_box=black_box)
+    return _two_worlds(options, worlds, request)
 
 
 def _of_ratings(options: AuditOptions, path: str) -> tuple[Worlds, MatrixRequest]:

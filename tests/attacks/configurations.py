@@ -1,4 +1,4 @@
-"""Every algorithm and every law of noise, as configurations to attack, as a shell would have them."""
+"""Every algorithm and law of noise, as configurations to attack, written as for a shell."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dpfit.audit.one_run import OneRun
 from dpfit.cli.audit import AuditOptions
 from dpfit.cli.audit_inputs import audit_of, check, settled
 
+_FEW = "--rank 0 --features 4 --max-per-user 4 --passes 1 --eps 8"  # the l1 norm of few items
 BUDGET = "--eps 8 --delta 1e-5"
 
 
@@ -47,22 +48,25 @@ TABLE = (
     Configuration("dp-gd --iterations 1"),
     Configuration("dp-gd"),
     Configuration("dp-gd --attack black-box"),
-    Configuration("dp-gd --attack score", 200),
+    Configuration("dp-gd --attack score", 300),
     Configuration("dp-gd --attack one-run"),
     Configuration("dp-ight --sparsity 2"),
     Configuration("dp-ight --sparsity 2 --attack black-box", 500),
-    Configuration("dp-screen"),
+    Configuration("dp-screen", 800),
     Configuration("dp-screen --attack black-box", 500),
-    Configuration("dp-iht --sparsity 2 --features 4", 200),
-    Configuration("dp-iht --sparsity 2 --features 4 --selection peeling", 200),
-    Configuration("dp-fw --l1-radius 0.5", 200),
-    Configuration("two-stage --sparsity 2", 400),
-    Configuration("median-objective"),
-    Configuration("median-irls"),
+    Configuration("dp-iht --sparsity 2 --features 4 --rows 50", 200),
+    Configuration("dp-iht --sparsity 2 --features 4 --rows 50 --selection peeling", 200),
+    Configuration("dp-fw --l1-radius 0.5 --rows 50", 300),
+    Configuration("two-stage --sparsity 2", 150),
+    Configuration("median-objective --features 2", 400),
+    Configuration("median-objective --features 2 --attack black-box", 500),
+    Configuration("median-irls --features 2", 400),
+    Configuration("median-irls --features 2 --noise gaussian", 400),
     Configuration("median-cd --iterations 20"),
     Configuration("complete-matrix --rank 0"),
-    Configuration("complete-matrix"),
-    Configuration("complete-matrix --rank 0 --attack black-box", 300),
-    Configuration("complete-matrix --noise laplace --rank 0 --eps 8"),
-    Configuration("complete-matrix --noise huber --rank 0 --eps 8"),
+    Configuration("complete-matrix", 800),
+    Configuration("complete-matrix --rank 0 --attack black-box", 400),
+    Configuration(f"complete-matrix --noise laplace {_FEW}"),
+    Configuration(f"complete-matrix --noise huber {_FEW}"),
+    Configuration("complete-matrix --noise laplace --rank 0 --eps 8", 400),
 )

@@ -35,7 +35,7 @@ def request(algorithm: str, **settings: object) -> FitRequest:
 
 
 def finding(asked: FitRequest, trials: int, attack: str | None = None, rows: int = 20) -> Finding:
-    worlds = linear_worlds(asked, rows, 3)
+    worlds = linear_worlds(asked, rows, 3, black_box=attack == "black-box")
     return Audit(worlds, attack=attack, trials=trials, delta=DELTA, seed=SEED).run(
         lambda done: None
     )
