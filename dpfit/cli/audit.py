@@ -70,7 +70,7 @@ class AuditOptions(ModelOptions, MatrixOptions, RowOptions, OutputOptions):
         typer.Option(
             "--rows",
             metavar="N",
-            help="Synthetic records, or users [default: by attack, 500 or 50].",
+            help="Synthetic records or users [default: by attack, 500 or 50].",
         ),
     ] = None
     features: Annotated[
