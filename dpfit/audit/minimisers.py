@@ -49,11 +49,13 @@ def log_density(
     norm = world.plan.grid.row_norm
     if vector.quantity is Quantity.MINIMISER_SHIFT:
         return _log_law(vector, (released - minimiser) * norm)
-    term, log_determinant = _term(world, objective, centre, released * norm)
+    term, log_determinant = linear_term(world, objective, centre, released * norm)
     return _log_law(vector, term) + log_determinant
 
 
-def _term(world: Any, objective: Objective, centre: float, point: Floats) -> tuple[Floats, float]:
+def linear_term(
+    world: Any, objective: Objective, centre: float, point: Floats
+) -> tuple[Floats, float]:
     """The linear term whose minimiser the point is, and the Hessian's log-determinant there."""
     grid, records = world.plan.grid, world._records
     rows = records.design.as_floats(grid.integer_norm)

@@ -53,7 +53,7 @@ def test_equal_scores_show_nothing_and_separate_ones_all_that_trials_can() -> No
     assert (apart.false_positives, apart.true_positives, apart.trials) == (0, 300, 300)
 
 
-@pytest.mark.parametrize("threshold", [None, 0.5, 0.0])
+@pytest.mark.parametrize("threshold", [None, 0.5, 0.0, 1.0])
 def test_bounds_hold_as_often_as_stated(threshold: float | None) -> None:
     """Of many audits of a known mechanism at most the stated share passes it, by a margin of luck
     that has a chance below 1e-9; thresholds cost nothing, as their trials do not count, nor does
