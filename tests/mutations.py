@@ -1192,8 +1192,8 @@ FAULTS = [
     Fault(
         "an audit counts the trials it learned from",
         "audit/bounds.py",
-        "counted(slice(known, None), best)",
-        "counted(slice(None), best)",
+        "first, rest = slice(known), slice(known, None)",
+        "first, rest = slice(known), slice(0, None)",
         "tests/attacks/test_bounds.py",
     ),
     Fault(
@@ -1202,6 +1202,34 @@ FAULTS = [
         "bound = betaincinv(inside + 1.0, trials - inside, 1.0 - error)",
         "bound = inside / trials",
         "tests/attacks/test_bounds.py",
+    ),
+    Fault(
+        "an audit counts false alarms alone",
+        "audit/bounds.py",
+        "upper_rate(wrong + missed, 2 * n, 1.0 - confidence)",
+        "upper_rate(wrong, n, 1.0 - confidence)",
+        "tests/attacks/test_bounds.py",
+    ),
+    Fault(
+        "the attacker's Hessian without its curvature",
+        "audit/minimisers.py",
+        "hessian = curvature + objective.ridge",
+        "hessian = 0.0 * curvature + objective.ridge",
+        "tests/attacks/test_minimisers.py",
+    ),
+    Fault(
+        "the attacker's linear term without the ridge",
+        "audit/minimisers.py",
+        "objective.loss.score(errors)) - objective.ridge * point",
+        "objective.loss.score(errors))",
+        "tests/attacks/test_minimisers.py",
+    ),
+    Fault(
+        "the canary of ratings in the other world, too",
+        "audit/matrix_worlds.py",
+        "return _fit(request, ratings[:-1]), _fit(request, present)",
+        "return _fit(request, present), _fit(request, present)",
+        "tests/attacks/test_audits.py",
     ),
     Fault(
         "an audit by one run forgets delta",
