@@ -36,11 +36,11 @@ def changed(document: Any, script: bytes) -> Any:
         found = list(places(root))
         number, choice = int.from_bytes(script[at : at + 2]), script[at + 2]
         container, key = found[number % len(found)]
-        if choice == _REMOVE and len(found) > 1:
+        if choice == _REMOVE and container is not root:
             del container[key]
         elif choice >= _COPY:
             other, place = found[(number * 31 + choice) % len(found)]
             container[key] = copy.deepcopy(other[place])
         else:
             container[key] = copy.deepcopy(ODD[choice % len(ODD)])
-    return root[0] if root else None
+    return root[0]
