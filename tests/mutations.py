@@ -1,9 +1,10 @@
 """Plant known faults one by one and show which test turns red.
 
-usage: python tests/mutations.py [NAME ...]
+usage: python tests/mutations.py [--keep] [NAME ...]
 
 Each fault is a change of one line in a copy of the package; the named tests run against the copy.
-Exit status 1 if a fault survives, or if the tests fail without one.
+Exit status 1 if a fault survives, or if the tests fail without one. ``--keep`` writes what caught
+each fault to ``tests/mutations.txt``, beside what that table says of faults that were not run.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+TABLE = Path(__file__).with_suffix(".txt")
+SURVIVED = "SURVIVED"
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,13 @@ class Fault:
 
 
 FAULTS = [
+    Fault(
+        "noise of numpy's floats",
+        "privacy/charged_releases.py",
+        "return self._noise.integers(release.scale_bits, size, self._next_step())",
+        "return np.ldexp(np.random.standard_normal(size), release.scale_bits)",
+        "tests/attacks/test_low_order_bits.py",
+    ),
     Fault(
         "sensitivity K R instead of 2 K R",
         "privacy/gaussian_release.py",
@@ -628,9 +638,9 @@ FAULTS = [
     Fault(
         "cap not checked under the lock",
         "privacy/ledger.py",
-        "            document = self.read()\n"
+        "            document = self._look()\n"
         "            _refuse_beyond_cap(document, events, self.path)",
-        "            document = self.read()",
+        "            document = self._look()",
         "tests/cli/test_ledger.py",
     ),
     Fault(
@@ -643,58 +653,100 @@ FAULTS = [
     Fault(
         "charge lost when the ledger is replaced during a run",
         "privacy/ledger.py",
-        "document = document.append(self._reserved[run])\n            document = document.append({",
-        "pass\n            document = document.append({",
-        "tests/cli/test_faults.py",
+        "entries = [self._reserved[run], end] if lost else [end]",
+        "entries = [end]",
+        "tests/cli/test_faults.py::test_ledger_replaced_during_a_run",
     ),
     Fault(
-        "hash chain not verified",
+        "a ledger replaced meanwhile taken for the one seen before",
+        "privacy/ledger.py",
+        "return known if _holds(stream, known) else stream.read()",
+        "return known or stream.read()",
+        "tests/cli/test_faults.py::test_ledger_replaced_during_a_run",
+    ),
+    Fault(
+        "hash of an entry not verified",
         "privacy/ledger_document.py",
-        "if _chained(content, tip) != entry:",
-        "if False:",
-        "tests/privacy",
-    ),
-    Fault(
-        "hash of a line not verified",
-        "privacy/ledger_lines.py",
-        'if hashlib.sha256(unhashed).hexdigest() != entry["hash"]:',
-        "if False:",
-        "tests/privacy/test_ledger_document.py",
-    ),
-    Fault(
-        "chain of lines not verified",
-        "privacy/ledger_document.py",
+        'if entry["previous"] != tip or hashlib.sha256(unhashed).hexdigest() != claimed:',
         'if entry["previous"] != tip:',
+        "tests/privacy/test_ledger_document.py",
+    ),
+    Fault(
+        "chain of entries not verified",
+        "privacy/ledger_document.py",
+        'if entry["previous"] != tip or hashlib',
+        "if hashlib",
+        "tests/privacy/test_ledger_document.py",
+    ),
+    Fault(
+        "a name that occurs twice in an entry not noticed",
+        "privacy/ledger_document.py",
+        "if document.data[: document._end] != data[:end]:",
         "if False:",
         "tests/privacy/test_ledger_document.py",
     ),
     Fault(
-        "a name that occurs twice in a line not noticed",
-        "privacy/ledger_lines.py",
-        "if canonical(value).encode() != line or _parsed(marked) != marked_value:",
+        "a ledger resumed whatever its hash",
+        "privacy/ledger_document.py",
+        "if data[end:] != _end(checkpoint.to_json(), hashed):",
+        "if False:",
+        "tests/privacy/test_ledger_checkpoint.py",
+    ),
+    Fault(
+        "a ledger resumed under a cap that is written otherwise",
+        "privacy/ledger_document.py",
+        "if data[:start] != _head(header.cap):",
+        "if False:",
+        "tests/privacy/test_ledger_checkpoint.py",
+    ),
+    Fault(
+        "hash of a ledger that is added up not verified",
+        "privacy/ledger_document.py",
+        "if header.sha256 != _sha256(stated, hashed):",
         "if False:",
         "tests/privacy/test_ledger_document.py",
     ),
     Fault(
-        "alike runs of a ledger charged as one",
+        "checkpoint not held against the entries",
         "privacy/ledger_document.py",
-        "cost * counts[shared] for",
-        "cost for",
+        'if stated.get("dpfit") == __version__ and stated != checkpoint.to_json():',
+        "if False:",
+        "tests/privacy/test_ledger_checkpoint.py",
+    ),
+    Fault(
+        "checkpoint of another version taken on trust",
+        "privacy/ledger_checkpoint.py",
+        '            "dpfit": __version__,',
+        '            "dpfit": "0.0.9",',
+        "tests/privacy/test_ledger_checkpoint.py",
+    ),
+    Fault(
+        "checkpoint forgets a charge",
+        "privacy/ledger_checkpoint.py",
+        "self.cost += cost",
+        "self.cost = cost",
+        "tests/privacy/test_ledger_checkpoint.py",
+    ),
+    Fault(
+        "checkpoint shared by a document and the longer one",
+        "privacy/ledger_checkpoint.py",
+        "return replace(self, open_runs=set(self.open_runs))",
+        "return replace(self)",
+        "tests/privacy/test_ledger_checkpoint.py",
+    ),
+    Fault(
+        "charge of another relation remembered",
+        "privacy/ledger_checkpoint.py",
+        'return _charge(canonical(entry["events"]), adjacency)',
+        'return _charge(canonical(entry["events"]), Adjacency.REPLACE_ONE)',
         "tests/privacy/test_ledger_document.py",
     ),
     Fault(
-        "known lines taken for those of the file",
-        "privacy/ledger_document.py",
-        "known._lines == lines[: len(known.entries)]:",
-        "len(known.entries) <= len(lines):",
-        "tests/privacy/test_ledger_document.py",
-    ),
-    Fault(
-        "known lines taken under another cap",
-        "privacy/ledger_document.py",
-        "if cap == known.cap and known.entries and",
-        "if known.entries and",
-        "tests/privacy/test_ledger_document.py",
+        "long sums of costs rounded down",
+        "privacy/accountant.py",
+        "math.ceil(total * _FINEST)",
+        "math.floor(total * _FINEST)",
+        "tests/laws/test_accounting.py",
     ),
     Fault(
         "a user's long vector is not shrunk",
@@ -1140,8 +1192,8 @@ FAULTS = [
     Fault(
         "an audit counts the trials it learned from",
         "audit/bounds.py",
-        "counted(slice(known, None), best)",
-        "counted(slice(None), best)",
+        "first, rest = slice(known), slice(known, None)",
+        "first, rest = slice(known), slice(0, None)",
         "tests/attacks/test_bounds.py",
     ),
     Fault(
@@ -1150,6 +1202,34 @@ FAULTS = [
         "bound = betaincinv(inside + 1.0, trials - inside, 1.0 - error)",
         "bound = inside / trials",
         "tests/attacks/test_bounds.py",
+    ),
+    Fault(
+        "an audit counts false alarms alone",
+        "audit/bounds.py",
+        "upper_rate(wrong + missed, 2 * n, 1.0 - confidence)",
+        "upper_rate(wrong, n, 1.0 - confidence)",
+        "tests/attacks/test_bounds.py",
+    ),
+    Fault(
+        "the attacker's Hessian without its curvature",
+        "audit/minimisers.py",
+        "hessian = curvature + objective.ridge",
+        "hessian = 0.0 * curvature + objective.ridge",
+        "tests/attacks/test_minimisers.py",
+    ),
+    Fault(
+        "the attacker's linear term without the ridge",
+        "audit/minimisers.py",
+        "objective.loss.score(errors)) - objective.ridge * point",
+        "objective.loss.score(errors))",
+        "tests/attacks/test_minimisers.py",
+    ),
+    Fault(
+        "the canary of ratings in the other world, too",
+        "audit/matrix_worlds.py",
+        "return _fit(request, ratings[:-1]), _fit(request, present)",
+        "return _fit(request, present), _fit(request, present)",
+        "tests/attacks/test_audits.py",
     ),
     Fault(
         "an audit by one run forgets delta",
@@ -1164,6 +1244,71 @@ FAULTS = [
         "shift = np.where(unit > 0.0, (flat(second) - mean) / unit, 0.0)",
         "shift = np.where(unit > 0.0, (flat(first) - mean) / unit, 0.0)",
         "tests/attacks/test_audits.py",
+    ),
+    Fault(
+        "charge before it is known that noise can be made",
+        "fitting/linear_fit.py",
+        "        prepare_noise()\n        reserve(self.description())",
+        "        reserve(self.description())\n        prepare_noise()",
+        "tests/cli/test_memory.py",
+    ),
+    Fault(
+        "no room asked for before pyarrow's parser",
+        "data/libsvm.py",
+        "    require_memory(PARSER_SHARE * len(text))\n",
+        "",
+        "tests/cli/test_memory.py",
+    ),
+    Fault(
+        "libraries loaded without asking for room",
+        "cli/command.py",
+        "            require_memory(LIBRARIES)",
+        "            pass",
+        "tests/cli/test_memory.py",
+    ),
+    Fault(
+        "a parser without memory taken for bad text",
+        "data/libsvm.py",
+        "    except MemoryError:\n        raise  # of pyarrow, it is an ArrowException too\n",
+        "",
+        "tests/cli/test_memory.py",
+    ),
+    Fault(
+        "a source of bits can be copied",
+        "privacy/random_bits.py",
+        'raise TypeError("a source of a run key can be neither pickled nor copied")',
+        "return object.__reduce_ex__(self, 4)",
+        "tests/laws/test_sampler_bits.py",
+    ),
+    Fault(
+        "charged releases can be copied, steps and all",
+        "privacy/charged_releases.py",
+        'raise TypeError("charged releases can be neither pickled nor copied")',
+        "return object.__reduce_ex__(self, 4)",
+        "tests/laws/test_sampler_bits.py",
+    ),
+    Fault(
+        "a forked child may use the key",
+        "privacy/random_bits.py",
+        "if os.getpid() != self._process:",
+        "if False:",
+        "tests/cli/test_faults.py",
+    ),
+    Fault(
+        "a killed budget leaves its ledger with two names",
+        "files/atomic.py",
+        "        elif last_look is not None:\n            _rename_after_look(temporary, target)\n",
+        "",
+        "tests/cli/test_kills.py",
+    ),
+    Fault(
+        "the model is told to the ledger before it is written",
+        "cli/charged_run.py",
+        "                write_atomically(path, model, overwrite=overwrite)\n",
+        "                self._ledger.close(str(self._run), 'released')\n"
+        "                write_atomically(path, model, overwrite=overwrite)\n"
+        "                return\n",
+        "tests/cli/test_kills.py",
     ),
 ]
 
@@ -1190,26 +1335,53 @@ def copy_tree(folder: Path) -> None:
             shutil.copy(ROOT / name, folder / name)
 
 
-def main(wanted: list[str]) -> int:
+def kept() -> dict[str, str]:
+    """The table of fault and test as it was last kept."""
+    if not TABLE.exists():
+        return {}
+    lines = TABLE.read_text(encoding="utf-8").splitlines()
+    return dict(line.split("\t") for line in lines)
+
+
+def keep(caught: dict[str, str]) -> None:
+    """Bring the kept table up to date; in the order of `FAULTS`, without those that are gone."""
+    known = {**kept(), **caught}
+    lines = [f"{one.name}\t{known[one.name]}\n" for one in FAULTS if one.name in known]
+    TABLE.write_text("".join(lines), encoding="utf-8")
+
+
+def plant(fault: Fault) -> tuple[bool, str]:
+    """Whether the tests pass in spite of the fault, and the first that does not."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        copy_tree(folder)
+        path = folder / "dpfit" / fault.file
+        text = path.read_text()
+        if text.count(fault.old) != 1:
+            raise SystemExit(f"{fault.name}: its line stands {text.count(fault.old)} times")
+        path.write_text(text.replace(fault.old, fault.new))
+        return run_tests(folder, fault.tests)
+
+
+def main(arguments: list[str]) -> int:
+    wanted = [argument for argument in arguments if argument != "--keep"]
     faults = [fault for fault in FAULTS if not wanted or fault.name in wanted]
+    if unknown := set(wanted) - {fault.name for fault in faults}:
+        raise SystemExit(f"no such fault: {min(unknown)}")
     with tempfile.TemporaryDirectory() as name:
         copy_tree(Path(name))
         passed, first = run_tests(Path(name), " ".join(sorted({fault.tests for fault in faults})))
         if not passed:
             raise SystemExit(f"the tests fail without a fault: {first}")
-    survivors = 0
+    caught = {}
     for fault in faults:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            copy_tree(folder)
-            path = folder / "dpfit" / fault.file
-            text = path.read_text()
-            if text.count(fault.old) != 1:
-                raise SystemExit(f"{fault.name}: its line stands {text.count(fault.old)} times")
-            path.write_text(text.replace(fault.old, fault.new))
-            passed, first = run_tests(folder, fault.tests)
-        survivors += passed
-        print(f"{'SURVIVED' if passed else 'caught':<9} {fault.name:<55} {first}", flush=True)
+        passed, first = plant(fault)
+        print(f"{SURVIVED if passed else 'caught':<9} {fault.name:<55} {first}", flush=True)
+        test = first.split("[")[0] if "::" in first else fault.tests
+        caught[fault.name] = SURVIVED if passed else test
+        if "--keep" in arguments:  # at once: the whole run is long
+            keep(caught)
+    survivors = list(caught.values()).count(SURVIVED)
     print(f"{len(faults) - survivors} of {len(faults)} faults caught")
     return 1 if survivors else 0
 

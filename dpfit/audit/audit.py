@@ -21,7 +21,8 @@ Worlds: TypeAlias = tuple[LinearFit, LinearFit] | tuple[MatrixFit, MatrixFit]
 
 Attack: TypeAlias = Callable[[Any, int, TrialKeys, Callable[[int], None]], tuple[Floats, Floats]]
 ATTACKS: Final[dict[str, Attack]] = {"white-box": white_box_scores, "black-box": black_box_scores}
-_MINIMISERS: Final = ("median-objective", "median-irls")
+THRESHOLDS: Final = {"white-box": 0.0}
+"""Of a likelihood ratio it is known: where both worlds are as likely."""
 _FEWEST_TRIALS: Final = 20
 _PILOTS: Final = 8
 
@@ -74,7 +75,7 @@ class Audit:
     worlds : pair of planned fits
         Neighbouring; without and with the canary.
     attack : str or None
-        What it is called; None takes the stronger one of :data:`ATTACKS`.
+        What it is called; None takes the white-box one.
     scores : callable, optional
         The attack, where it is none of these.
     trials : int
@@ -107,7 +108,7 @@ class Audit:
             raise UsageError(f"--trials must be at least {_FEWEST_TRIALS}")
         self._worlds, self._delta, self._confidence = worlds, delta, confidence
         self.algorithm = worlds[0].request.algorithm
-        self.attack = attack or default_attack(self.algorithm)
+        self.attack = attack or "white-box"
         self._attack: Attack = scores or ATTACKS[self.attack]
         self.trials = trials
         self._seed = seed
@@ -138,7 +139,7 @@ class Audit:
             claimed,
             self._delta,
             epsilon_bound(scores, self._delta, self._confidence),
-            mu_bound(scores, self._confidence),
+            mu_bound(scores, self._confidence, threshold=THRESHOLDS.get(self.attack)),
             mu_estimate(scores, self._confidence),
         )
 
@@ -146,8 +147,3 @@ class Audit:
         self, trials: int, seed: int | None, show: Callable[[int], None]
     ) -> tuple[Floats, Floats]:
         return self._attack(self._worlds, trials, TrialKeys(seed), show)
-
-
-def default_attack(algorithm: str) -> str:
-    """The stronger attack: where a minimiser is released, its likelihood is not that of a sum."""
-    return "black-box" if algorithm in _MINIMISERS else "white-box"

@@ -2,8 +2,8 @@
 
 A test that tells two neighbouring data sets apart with false positive rate f and true positive rate
 t shows ``e^epsilon >= (t - delta) / f``, and under Gaussian differential privacy
-``mu >= Phi^-1(t) - Phi^-1(f)`` (Dong, Roth and Su, 2022). Rates are known from trials only, so each
-enters by its Clopper-Pearson bound, at known of the error that the confidence allows.
+both errors together are at least ``2 Phi(-mu / 2)`` (Dong, Roth and Su, 2022). Rates are known from
+trials only, so they enter by Clopper-Pearson bounds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LowerBound:
     value : float
         Holds with the confidence of the audit; never below zero.
     threshold : float
-        Of the score, chosen on other trials than those that were counted.
+        Of the score, chosen before the trials or on others than those that were counted.
     false_positives, true_positives : int
         Trials at or above the threshold, without and with the canary.
     trials : int
@@ -78,9 +78,9 @@ def epsilon_of_rates(wrong: Floats, missed: Floats, delta: float) -> Floats:
     return np.log(np.maximum(odds, 1.0))
 
 
-def mu_of_rates(wrong: Floats, missed: Floats) -> Floats:
-    """mu at least, from the same."""
-    return np.asarray(np.maximum(-ndtri(wrong) - ndtri(missed), 0.0))
+def mu_of_errors(rate: Floats) -> Floats:
+    """mu at least, from an upper bound on the mean of both rates."""
+    return np.asarray(np.maximum(-2.0 * ndtri(rate), 0.0))
 
 
 def epsilon_bound(scores: tuple[Floats, Floats], delta: float, confidence: float) -> LowerBound:
@@ -96,44 +96,67 @@ def epsilon_bound(scores: tuple[Floats, Floats], delta: float, confidence: float
         That the bound holds.
     """
     known = learning(len(scores[0]))
-    candidates = np.unique(np.concatenate([one[:known] for one in scores]))
+    first, rest = slice(known), slice(known, None)
+    candidates = np.unique(np.concatenate([one[first] for one in scores]))
     picked = np.linspace(0, len(candidates) - 1, min(len(candidates), _THRESHOLDS)).astype(int)
     candidates = candidates[picked]
-    return _bound(scores, confidence, lambda f, m: epsilon_of_rates(f, m, delta), candidates)
+    error = (1.0 - confidence) / 2.0
+
+    def values(part: slice, thresholds: Floats) -> Floats:
+        wrong, missed, n = _errors(scores, part, thresholds)
+        return epsilon_of_rates(upper_rate(wrong, n, error), upper_rate(missed, n, error), delta)
+
+    best = float(candidates[int(np.argmax(values(first, candidates)))])
+    return _bound(scores, rest, best, lambda thresholds: values(rest, thresholds))
 
 
-def mu_bound(scores: tuple[Floats, Floats], confidence: float) -> LowerBound:
+def mu_bound(
+    scores: tuple[Floats, Floats], confidence: float, *, threshold: float | None = None
+) -> LowerBound:
     """Lower bound on mu of Gaussian differential privacy, likewise.
 
-    The threshold is the middle of the two mean scores, which is best between normal ones.
+    It bounds both errors at once: their number is a sum of independent trials, and of all such sums
+    with that mean the binomial one falls short of it most (Hoeffding, 1956, theorem 4).
+
+    Parameters
+    ----------
+    scores, confidence
+        As of :func:`epsilon_bound`.
+    threshold : float or None
+        Known before the trials, all of which then count. None takes the middle of the two mean
+        scores of the first ones, which is best between normal ones.
     """
-    known = learning(len(scores[0]))
-    middle = (scores[0][:known].mean() + scores[1][:known].mean()) / 2.0
-    return _bound(scores, confidence, mu_of_rates, np.array([middle]))
+    rest = slice(0, None)
+    if threshold is None:
+        known = learning(len(scores[0]))
+        rest = slice(known, None)
+        threshold = float(scores[0][:known].mean() + scores[1][:known].mean()) / 2.0
+
+    def values(thresholds: Floats) -> Floats:
+        wrong, missed, n = _errors(scores, rest, thresholds)
+        return mu_of_errors(upper_rate(wrong + missed, 2 * n, 1.0 - confidence))
+
+    return _bound(scores, rest, threshold, values)
+
+
+def _errors(
+    scores: tuple[Floats, Floats], part: slice, thresholds: Floats
+) -> tuple[Integers, Integers, int]:
+    """False positives and false negatives at each threshold, and of how many trials."""
+    without, present = (np.sort(one[part]) for one in scores)
+    n = len(without)
+    return n - np.searchsorted(without, thresholds), np.searchsorted(present, thresholds), n
 
 
 def _bound(
     scores: tuple[Floats, Floats],
-    confidence: float,
-    of_rates: Callable[[Floats, Floats], Floats],
-    candidates: Floats,
+    part: slice,
+    threshold: float,
+    values: Callable[[Floats], Floats],
 ) -> LowerBound:
-    """The threshold comes from the first trials, the rates from the rest."""
-    without, present = scores
-    known = learning(len(without))
-    error = (1.0 - confidence) / 2.0
-
-    def counted(part: slice, thresholds: Floats) -> tuple[Integers, Integers, Floats]:
-        n = len(without[part])
-        wrong = n - np.searchsorted(np.sort(without[part]), thresholds)
-        found = n - np.searchsorted(np.sort(present[part]), thresholds)
-        rates = (upper_rate(wrong, n, error), upper_rate(n - found, n, error))
-        return wrong, found, of_rates(*rates)
-
-    best = candidates[[int(np.argmax(counted(slice(known), candidates)[2]))]]
-    wrong, found, value = counted(slice(known, None), best)
-    trials = len(without) - known
-    return LowerBound(float(value[0]), float(best[0]), int(wrong[0]), int(found[0]), trials)
+    wrong, missed, n = _errors(scores, part, np.array([threshold]))
+    value = float(values(np.array([threshold]))[0])
+    return LowerBound(value, threshold, int(wrong[0]), n - int(missed[0]), n)
 
 
 @dataclass(frozen=True)

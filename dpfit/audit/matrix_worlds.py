@@ -1,21 +1,27 @@
-"""Two synthetic neighbouring matrices of ratings that are far apart.
+"""Two synthetic neighbouring matrices of ratings that are as far apart as users can be.
 
-Every user rates every item; the users, one after the other, all at the bottom and all at the top of
-the range. The canary is the last user: at the bottom in the first world and at the top in the
-second, or under add-remove only in the second.
+Every user rates every item in the middle of the range. The canary is the last user, who rates three
+of four items at the top and the others at the bottom, so that every residual is at its bound
+whatever constant of their own a user has: there with the opposite ratings in the first world, or
+under add-remove only in the second. Other users without a pattern leave no factors that could
+explain the canary's. With fewer items than ``--max-per-user`` a user weighs less than is charged.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
+from dpfit.audit.stand_ins import Floats
 from dpfit.audit.worlds import SOURCE
 from dpfit.data.ratings_by_user import RatingsByUser
 from dpfit.fitting.matrix_fit import MatrixFit
 from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.privacy.adjacency import Adjacency
+
+_BOTTOM: Final = 4  # one item of so many
 
 
 def matrix_worlds(request: MatrixRequest, users: int, items: int) -> tuple[MatrixFit, MatrixFit]:
@@ -35,21 +41,26 @@ def matrix_worlds(request: MatrixRequest, users: int, items: int) -> tuple[Matri
     """
     request = replace(request, n_users=users, n_items=items)
     low, high = request.value_range
-    level = np.where(np.arange(users) % 2 == 0, low, high)
-    level[-1] = low
-    present = level.copy()
-    present[-1] = high
+    ratings = np.full((users, items), (low + high) / 2.0)
+    canary = canary_ratings(request.value_range, items)
+    present = np.vstack([ratings[:-1], canary])
     if request.adjacency is Adjacency.ADD_REMOVE:
-        level = level[:-1]
-    return _fit(request, level, items), _fit(request, present, items)
+        return _fit(request, ratings[:-1]), _fit(request, present)
+    return _fit(request, np.vstack([ratings[:-1], low + high - canary])), _fit(request, present)
 
 
-def _fit(request: MatrixRequest, level: np.ndarray, items: int) -> MatrixFit:
-    users = len(level)
+def canary_ratings(value_range: tuple[float, float], items: int) -> Floats:
+    """Of every item."""
+    low, high = value_range
+    return np.where(np.arange(items) % _BOTTOM == _BOTTOM - 1, low, high)
+
+
+def _fit(request: MatrixRequest, table: Floats) -> MatrixFit:
+    users, items = table.shape
     ratings = RatingsByUser(
         first_user=0,
         indptr=np.arange(0, users * items + 1, items, dtype=np.int64),
         items=np.tile(np.arange(items, dtype=np.int32), users),
-        values=np.repeat(level, items),
+        values=table.ravel(),
     )
     return MatrixFit(request, ratings, n_items=items, source=SOURCE)

@@ -17,14 +17,12 @@ import numpy as np
 from dpfit.algorithms.outcome import Outcome
 from dpfit.audit.stand_ins import Floats
 from dpfit.audit.trial_keys import TrialKeys
-from dpfit.audit.worlds import SOURCE, declared_facts
-from dpfit.data.rows import RowBlock
+from dpfit.audit.worlds import declared_facts, dense_fit
 from dpfit.errors import NotConvergedError, UsageError
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.request import FitRequest
 from dpfit.losses.exponential import exponential
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.declared_facts import Layout
 
 _BITS: Final = 30
 _LONGEST: Final = 3.0  # beta of two classes
@@ -80,8 +78,8 @@ class ScoreAttack:
         present = np.append(np.arange(rows - 1), rows)
         absent = np.arange(rows if request.adjacency is Adjacency.REPLACE_ONE else rows - 1)
         self.worlds = (
-            _fit(request, X[absent], target[absent]),
-            _fit(request, X[present], target[present]),
+            dense_fit(request, X[absent], target[absent]),
+            dense_fit(request, X[present], target[present]),
         )
 
     def scores(
@@ -114,14 +112,3 @@ class ScoreAttack:
             centred = np.append(row - model.centring.centre, model.centring.constant)
             score = centred @ np.append(model.values, model.intercept) / np.linalg.norm(centred)
         return float(score + model.offset - self._row @ self._beta)
-
-
-def _fit(request: FitRequest, X: Floats, target: Floats) -> LinearFit:
-    n, d = X.shape
-    block = RowBlock(
-        indptr=np.arange(0, n * d + 1, d, dtype=np.int64),
-        indices=np.tile(np.arange(d, dtype=np.int32), n),
-        values=(X * request.row_norm).ravel(),
-        target=target,
-    )
-    return LinearFit.of(request, [block], layout=Layout, source=SOURCE)

@@ -4,7 +4,8 @@ Between two worlds that differ in one record the best test is the likelihood rat
 that was released (Neyman and Pearson). Of a sum with noise it needs the sums of both worlds at the
 same public question, which an attacker who knows both data sets computes: here by asking the same
 question of two more curators, one of each world, whose noise is silenced, and of a third whose
-noise is one unit, for the scale. The curator under attack is the real one with its real noise.
+noise is one unit, for the scale. A minimiser has a likelihood of its own (:mod:`.minimisers`). The
+curator under attack is the real one with its real noise.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from dpfit.audit.minimisers import log_density, random_vector
 from dpfit.audit.stand_ins import Floats, Overheard, Ruler, Silence
 from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.point import Point
@@ -25,6 +27,8 @@ _TINY: Final = 1e-300
 
 class Attacked(Protocol):
     """A planned fit of any kind."""
+
+    plan: Any
 
     def curator(self, noise: Noise) -> Any:
         """The door to its records."""
@@ -51,6 +55,7 @@ class Witness:
     """
 
     def __init__(self, worlds: Sequence[Attacked], real: Attacked, noise: Noise) -> None:
+        self._worlds = worlds
         self._noise = Overheard(noise)
         self._real = real.curator(self._noise)
         self._silences = (Silence(), Silence())
@@ -79,6 +84,13 @@ class Witness:
         odds = [silence.log_odds for silence in self._silences]
         if odds[0] is not None and odds[1] is not None:
             self.log_ratio += _of_choice(odds[0], odds[1], self._noise.chosen)
+        elif name == "minimiser" and random_vector(self._worlds[0]) is not None:
+            _, objective, centre = args
+            without, present = (
+                log_density(world, objective, centre, flat(answer), flat(mean))
+                for world, mean in zip(self._worlds, (first, second), strict=True)
+            )
+            self.log_ratio += present - without
         elif answer is not None:
             ratios = self._of_sums(answer, first, second, scaled)
             self.log_ratio += float(ratios.sum())

@@ -1,19 +1,25 @@
 """Two synthetic neighbouring data sets that are as far apart as the neighbouring relation allows.
 
-All records have the same row, as long as the bound on rows allows, in one column, or in all columns
-alike where the noise goes by the largest entry of a row. Their labels alternate: what
-they add to a gradient cancels at zero and pulls a model that noise has led astray back to where the
-canary's residual saturates. The canary is the last record: there with one label in the first world
-and with the opposite one in the second, or under add-remove only in the second.
+The canary is the last record: its row fills the first column up to the norm bound, and it is there
+with one label in the first world and with the opposite one in the second, or under add-remove only
+in the second. At zero its residual is at its bound. What the other records do is to keep it there:
+along the first column, to either side, they bring back a model that noise has led astray, since
+their labels follow the second column and so their own residuals are off the bound.
+
+That also makes a model forget. To an attacker who sees no more than the model, all rows are like
+the canary's and labels alternate: then they hardly move it. So they do where a minimiser is
+released, which then only the ridge holds; and where the noise goes by the largest entry of a row,
+with rows that spread over all columns.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfit.data.rows import RowBlock
 from dpfit.fitting.linear_fit import LinearFit
@@ -22,11 +28,17 @@ from dpfit.losses.names import OF_CLASSES
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 
+Floats: TypeAlias = NDArray[np.float64]
+
 SOURCE: Final = "synthetic records"
 _MOST_COUNT: Final = 10.0
+_ALONG: Final = math.sqrt(0.5)  # the canary, of a row's length
+_FOLLOW: Final = (3, 5)  # that many records of so many have the label that the second column says
 
 
-def linear_worlds(request: FitRequest, rows: int, features: int) -> tuple[LinearFit, LinearFit]:
+def linear_worlds(
+    request: FitRequest, rows: int, features: int, *, black_box: bool = False
+) -> tuple[LinearFit, LinearFit]:
     """A fit of each world, planned.
 
     Parameters
@@ -35,6 +47,8 @@ def linear_worlds(request: FitRequest, rows: int, features: int) -> tuple[Linear
         The configuration; its loss is named. What it declares about data is replaced.
     rows, features : int
         Public size of both data sets.
+    black_box : bool
+        Whether the attacker sees the model alone.
 
     Raises
     ------
@@ -42,14 +56,37 @@ def linear_worlds(request: FitRequest, rows: int, features: int) -> tuple[Linear
         As the configuration's own run.
     """
     request = replace(request, declared=declared_facts(request, rows, features))
-    low, high = 0.0, highest_target(request)
-    target = np.where(np.arange(rows) % 2 == 0, low, high)
-    target[-1] = low
-    present = target.copy()
-    present[-1] = high
+    if black_box or request.traits.by_entry or "ridge" in request.traits.settings:
+        X, target = _alike(rows, features, filled=features if request.traits.by_entry else 1)
+    else:
+        X, target = _around_first_column(rows, features)
+    target *= highest_target(request)
+    without, present = target.copy(), target
+    without[-1] = 0.0
+    present[-1] = highest_target(request)
     if request.adjacency is Adjacency.ADD_REMOVE:
-        target = target[:-1]
-    return _fit(request, target), _fit(request, present)
+        return dense_fit(request, X[:-1], without[:-1]), dense_fit(request, X, present)
+    return dense_fit(request, X, without), dense_fit(request, X, present)
+
+
+def _around_first_column(rows: int, features: int) -> tuple[Floats, Floats]:
+    """Rows of length one with targets 0 or 1; the last is the canary's."""
+    place = np.arange(rows)
+    side, second = 1.0 - 2.0 * (place % 2), 1.0 - 2.0 * (place // 2 % 2)
+    X = np.zeros((rows, features))
+    X[:, 0] = _ALONG * side
+    X[:, 1] = math.sqrt(1.0 - _ALONG**2) * second
+    X[-1] = 0.0
+    X[-1, 0] = 1.0
+    follow, of = _FOLLOW
+    return X, np.where(place // 4 % of < follow, second > 0.0, second < 0.0).astype(float)
+
+
+def _alike(rows: int, features: int, *, filled: int) -> tuple[Floats, Floats]:
+    """Likewise, with the first columns filled."""
+    X = np.zeros((rows, features))
+    X[:, :filled] = 1.0 / math.sqrt(filled)
+    return X, (np.arange(rows) % 2).astype(float)
 
 
 def highest_target(request: FitRequest) -> float:
@@ -66,13 +103,13 @@ def declared_facts(request: FitRequest, rows: int, features: int) -> DeclaredFac
     return replace(facts, target_range=(0.0, highest_target(request)))
 
 
-def _fit(request: FitRequest, target: np.ndarray) -> LinearFit:
-    n = len(target)
-    d = (request.declared.n_features or 1) if request.traits.by_entry else 1
+def dense_fit(request: FitRequest, X: Floats, target: Floats) -> LinearFit:
+    """A planned fit of rows, whose length one stands for the bound on rows."""
+    n, d = X.shape
     block = RowBlock(
         indptr=np.arange(0, n * d + 1, d, dtype=np.int64),
         indices=np.tile(np.arange(d, dtype=np.int32), n),
-        values=np.full(n * d, request.row_norm / math.sqrt(d)),
+        values=(X * request.row_norm).ravel(),
         target=target,
     )
     return LinearFit.of(request, [block], layout=Layout, source=SOURCE)

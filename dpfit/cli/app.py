@@ -31,6 +31,7 @@ from dpfit.errors import (
     UsageError,
     reason_of,
 )
+from dpfit.memory import is_lack_of_memory
 
 _STATUS: Final[dict[type[DpfitError], ExitStatus]] = {
     UsageError: ExitStatus.USAGE,
@@ -42,7 +43,14 @@ _STATUS: Final[dict[type[DpfitError], ExitStatus]] = {
 }
 
 
-_INTERRUPTED: Final = (ExitStatus.HANGUP, ExitStatus.INTERRUPTED, ExitStatus.TERMINATED)
+# The interpreter's own end waits for threads: after an interruption one may want a lock that was
+# left held, without memory one may end the process its own way.
+_NOT_WAITED_FOR: Final = (
+    ExitStatus.INTERNAL_FAULT,
+    ExitStatus.HANGUP,
+    ExitStatus.INTERRUPTED,
+    ExitStatus.TERMINATED,
+)
 
 
 def build_app(names: Sequence[str] = COMMANDS) -> typer.Typer:
@@ -86,9 +94,7 @@ def main() -> None:
         # Results are UTF-8 in every locale, and a label or name may be any bytes.
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     status = run(sys.argv[1:])
-    if status in _INTERRUPTED:
-        # The interpreter's own end waits for threads, and one may want a lock that an
-        # interruption left held.
+    if status in _NOT_WAITED_FOR:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
@@ -132,16 +138,22 @@ def run(arguments: list[str]) -> int:
         signals.heard()
         number = getattr(interruption, "number", signal.SIGINT)
         return report.error(f"ended by {signal.Signals(number).name}", None, 128 + number, None)
-    except OSError as error:
+    except Exception as error:
+        return _unforeseen(error, report)
+
+
+def _unforeseen(error: Exception, report: _Reporter) -> int:
+    """What no command turned into an error of its own."""
+    if is_lack_of_memory(error):
+        hint = "fewer --threads need less; what a ledger shows as reserved stays charged"
+        return report.error("out of memory", hint, ExitStatus.INTERNAL_FAULT, error)
+    if isinstance(error, OSError):
         _drop_standard_output()  # a full disk behind it would fail the last flush once more
         reason = reason_of(error)
         return report.error(f"input or output failed: {reason}", None, ExitStatus.STORAGE, error)
-    except MemoryError as error:
-        return report.error("out of memory", None, ExitStatus.INTERNAL_FAULT, error)
-    except Exception as error:
-        where = f"internal fault ({type(error).__name__})"
-        hint = "this is a bug; --debug shows where, and may show data with it"
-        return report.error(where, hint, ExitStatus.INTERNAL_FAULT, error)
+    where = f"internal fault ({type(error).__name__})"
+    hint = "this is a bug; --debug shows where, and may show data with it"
+    return report.error(where, hint, ExitStatus.INTERNAL_FAULT, error)
 
 
 class _Reporter:

@@ -8,31 +8,55 @@ from typing import Annotated
 import typer
 
 from dpfit.cli import signals
+from dpfit.cli.matrix_options import MatrixOptions
 from dpfit.cli.model_options import ModelOptions
-from dpfit.cli.options import Format, OutputOptions
+from dpfit.cli.options import OutputOptions, RatingFormat
+from dpfit.cli.row_options import RowOptions
 from dpfit.errors import PrivacyError
+from dpfit.privacy.adjacency import Adjacency
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditOptions(ModelOptions, OutputOptions):
-    """Everything ``dpfit audit`` takes."""
+class AuditOptions(ModelOptions, MatrixOptions, RowOptions, OutputOptions):
+    """Everything ``dpfit audit`` takes: all of a configuration, and of how its input is read."""
 
+    algo: Annotated[
+        str,
+        typer.Option(
+            "--algo", metavar="NAME", help="One of dpfit fit with noise, or complete-matrix."
+        ),
+    ] = "auto"
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            "--noise",
+            metavar="LAW",
+            help="In medians: l2, l1 or gaussian; of complete-matrix: gaussian, laplace or huber "
+            "[default: by rule].",
+        ),
+    ] = None
+    adjacency: Annotated[
+        Adjacency | None,
+        typer.Option(
+            "--adjacency",
+            help="Neighbours: a record replaced, or left out "
+            "[default: that of the command: of ratings add-remove].",
+        ),
+    ] = None  # type: ignore[assignment]
     data: Annotated[
         str | None,
         typer.Option("--data", metavar="FILE", help="Attack among real records. NOT private."),
     ] = None
     format: Annotated[
-        Format, typer.Option("--format", help="Of --data; auto goes by the file's extension.")
-    ] = Format.AUTO
-    label: Annotated[
-        str | None, typer.Option("--label", metavar="COLUMN", help="Target column of --data.")
-    ] = None
+        RatingFormat,
+        typer.Option("--format", help="Of --data; auto goes by the file's extension."),
+    ] = RatingFormat.AUTO  # type: ignore[assignment]
     attack: Annotated[
         str | None,
         typer.Option(
             "--attack",
             metavar="NAME",
-            help="white-box, black-box, score or one-run [default: by algorithm].",
+            help="white-box, black-box, score or one-run [default: white-box].",
         ),
     ] = None
     trials: Annotated[
@@ -42,26 +66,21 @@ class AuditOptions(ModelOptions, OutputOptions):
         float, typer.Option("--confidence", metavar="C", help="Of each bound.")
     ] = 0.95
     rows: Annotated[
-        int, typer.Option("--rows", metavar="N", help="Synthetic records, or users.")
-    ] = 50
-    features: Annotated[
-        int,
+        int | None,
         typer.Option(
-            "--features", metavar="D", help="Their columns or items; canaries of one-run."
+            "--rows",
+            metavar="N",
+            help="Synthetic records or users [default: by attack, 500 or 50].",
         ),
-    ] = 3
-    rank: Annotated[
-        int | None, typer.Option("--rank", metavar="R", help="Of --algo complete-matrix.")
     ] = None
-    sweeps: Annotated[
-        int | None, typer.Option("--sweeps", metavar="T", help="Of --algo complete-matrix.")
-    ] = None
-    passes: Annotated[
-        int | None, typer.Option("--passes", metavar="T", help="Of --algo complete-matrix.")
-    ] = None
-    max_per_user: Annotated[
-        float | None,
-        typer.Option("--max-per-user", metavar="K", help="Of --algo complete-matrix."),
+    features: Annotated[
+        int | None,
+        typer.Option(
+            "--features",
+            metavar="D",
+            help="Their columns [default: 3] or items [default: 24]; "
+            "canaries of one-run [default: 1000].",
+        ),
     ] = None
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", help="Repeat an audit to the bit.")
@@ -76,13 +95,15 @@ def audit(options: AuditOptions) -> None:
     """Attack a configuration and compare what it shows with what is claimed.
 
     Runs it many times on two synthetic neighbouring data sets, with real noise, and tells them
-    apart by what it releases. Charges no ledger, and reads no file but that of --data.
+    apart by what it releases. Charges no ledger, and reads no records but those of --data.
     """
-    from dpfit.cli.audit_inputs import audit_of
+    from dpfit.cli.audit_inputs import audit_of, check, settled
     from dpfit.cli.audit_report import result_json, result_rows
 
     streams = options.streams()
     signals.install(options.timeout)
+    check(options)
+    options = settled(options)
     if options.data is not None:
         streams.warn(f"--data {options.data}: what this audit prints is NOT private")
     prepared = audit_of(options)

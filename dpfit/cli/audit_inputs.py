@@ -6,69 +6,136 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
 from dpfit.audit.audit import ATTACKS, Attack, Audit, Worlds
-from dpfit.audit.data_worlds import data_worlds
+from dpfit.audit.data_worlds import data_worlds, rating_worlds
 from dpfit.audit.matrix_worlds import matrix_worlds
 from dpfit.audit.one_run import OneRun
 from dpfit.audit.score_attack import ScoreAttack
 from dpfit.audit.worlds import linear_worlds
-from dpfit.cli.fit_inputs import configured
+from dpfit.cli import fit_inputs, matrix_inputs
+from dpfit.cli.matrix_options import MatrixOptions
 from dpfit.cli.model_options import ModelOptions
 from dpfit.cli.options import BudgetOptions
+from dpfit.cli.rating_reading import rating_options
 from dpfit.cli.requested_budget import requested_budget
-from dpfit.data.reader import Reader, ReadOptions
+from dpfit.cli.row_inputs import RowInputs
+from dpfit.cli.row_options import RowOptions
+from dpfit.data.id_table import IdTable, read_ids
+from dpfit.data.ratings import RatingReader
+from dpfit.data.ratings_by_user import collect_ratings
 from dpfit.errors import UsageError
-from dpfit.fitting.matrix_request import MatrixRequest
-from dpfit.fitting.request import FitRequest, only_loss
+from dpfit.fitting.matrix_request import PRIVATE, MatrixRequest
+from dpfit.fitting.request import ORIGINALS, FitRequest, only_loss
+from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
-from dpfit.privacy.declared_facts import Layout
 
 if TYPE_CHECKING:
     from dpfit.cli.audit import AuditOptions
 
-COMPLETE_MATRIX: Final = "complete-matrix"
+BLACK_BOX: Final = "black-box"
 SCORE: Final = "score"
 ONE_RUN: Final = "one-run"
 KNOWN: Final = (*ATTACKS, SCORE, ONE_RUN)
 _DATASET: Final = "synthetic"
-_OF_RATINGS: Final = ("rank", "sweeps", "passes", "max_per_user")
-_OF_BOTH: Final = ("algo", "noise", "loss", "huber_threshold")
 _DELTA: Final = 1e-6  # where the budget names none
+_SIZES: Final = {"rows": (500, 50), "features": (3, 24)}  # of records and columns, users and items
+_FEW_ROWS: Final = 50  # where the others shall not drown the canary
+_CANARIES: Final = 1000
 _LARGEST: Final = 100_000
+_SURE: Final = 0.75  # with less, the bound on the sum of two errors would not be one
+_OF_BOTH: Final = {field.name for field in fields(BudgetOptions)} | {
+    *("algo", "noise", "loss", "huber_threshold", "format", "duplicates"),
+    *("delimiter", "header", "encoding", "threads"),
+}
+_OF_FILES: Final = {"user", "item", "value", "items", "n_users"}
 
 
-def audit_of(options: AuditOptions) -> Audit | OneRun:
-    """The attack on the configuration, ready to run.
+def _only(options: type, others: set[str]) -> list[str]:
+    return [field.name for field in fields(options) if field.name not in others]
+
+
+def check(options: AuditOptions) -> None:
+    """Refuse options that have no meaning together.
 
     Raises
     ------
-    UsageError, PrivacyError
-        As of a run of the configuration.
+    UsageError
     """
-    if not 0.5 <= options.confidence < 1.0:
-        raise UsageError("--confidence must lie between 0.5 and 1")
-    for name in ("rows", "features"):
-        if not 2 <= getattr(options, name) <= _LARGEST:
+    if not _SURE <= options.confidence < 1.0:
+        raise UsageError(f"--confidence must lie between {_SURE} and 1")
+    for name in _SIZES:
+        size = getattr(options, name)
+        if size is not None and not 2 <= size <= _LARGEST:
             raise UsageError(f"--{name} must lie between 2 and {_LARGEST}")
     if options.attack not in (None, *KNOWN):
         raise UsageError(
             f"--attack {options.attack!r} is not known", hint=f"choose {' or '.join(KNOWN)}"
         )
+    if options.algo in ORIGINALS:
+        raise UsageError(f"--algo {options.algo} is the original without noise")
     if options.data is None:
-        _refuse(options, ("format", "label"), "belongs to --data")
-    if options.algo == COMPLETE_MATRIX:
-        _refuse(options, ("data",), "is not for --algo complete-matrix")
-        if options.attack not in (None, *ATTACKS):
-            raise UsageError(f"--attack {options.attack} is not for --algo complete-matrix")
-        asked = _matrix_request(options)
-        return _two_worlds(options, matrix_worlds(asked, options.rows, options.features), asked)
-    request = _fit_request(options)
-    if options.data is not None:
-        _refuse(options, ("rows", "features"), "has no meaning with --data")
-        if options.attack not in (None, *ATTACKS):
+        _refuse(options, [*_only(RowOptions, set()), *_OF_FILES], "belongs to --data")
+    else:
+        _refuse(options, [*_SIZES], "has no meaning with --data")
+    ready_made = (SCORE, ONE_RUN)
+    if options.algo == PRIVATE:
+        _refuse(
+            options,
+            [*_only(ModelOptions, _OF_BOTH), *_only(RowOptions, _OF_BOTH)],
+            f"is no setting of --algo {PRIVATE}",
+        )
+        if options.attack in ready_made:
+            raise UsageError(f"--attack {options.attack} is not for --algo {PRIVATE}")
+    else:
+        _refuse(options, _only(MatrixOptions, _OF_BOTH), f"belongs to --algo {PRIVATE}")
+        if options.data is not None and options.attack in ready_made:
             raise UsageError(f"--attack {options.attack} has records of its own: leave --data out")
-        return _two_worlds(options, _of_file(options, options.data), request)
     if options.attack == ONE_RUN:
-        _refuse(options, ("rows", "trials"), f"has no meaning with --attack {ONE_RUN}")
+        _refuse(options, ["rows", "trials"], f"has no meaning with --attack {ONE_RUN}")
+
+
+def settled(options: AuditOptions) -> AuditOptions:
+    """With the defaults that go by algorithm and attack."""
+    ratings = options.algo == PRIVATE
+    adjacency = options.adjacency or (Adjacency.ADD_REMOVE if ratings else Adjacency.REPLACE_ONE)
+    rows, features = (getattr(options, name) or sizes[ratings] for name, sizes in _SIZES.items())
+    if options.attack == ONE_RUN:
+        features = options.features or _CANARIES
+    if options.attack in (BLACK_BOX, SCORE):
+        rows = options.rows or _FEW_ROWS
+    return replace(options, adjacency=adjacency, rows=rows, features=features)
+
+
+def audit_of(options: AuditOptions) -> Audit | OneRun:
+    """The attack on the configuration, ready to run.
+
+    Parameters
+    ----------
+    options : AuditOptions
+        Checked and settled.
+
+    Raises
+    ------
+    UsageError, PrivacyError, DataError
+        As of a run of the configuration.
+    """
+    assert options.rows is not None
+    assert options.features is not None
+    if options.algo == PRIVATE:
+        if options.data is not None:
+            worlds, budget = _of_ratings(options, options.data)
+            return _two_worlds(options, worlds, budget)
+        asked = _matrix_request(options, options.range or (0.0, 1.0), None)
+        return _two_worlds(options, matrix_worlds(asked, options.rows, options.features), asked)
+    if options.data is not None:
+        rows = RowInputs.from_options(options, [options.data])
+        request = _configuration(options, rows)
+        blocks = list(rows.reader)
+        worlds = data_worlds(request, blocks, rows.layout(), source=options.data)
+        return _two_worlds(options, worlds, request)
+    request = _configuration(options, None)
+    loss = request.loss or only_loss(request.algorithm) or "logistic"
+    request = replace(request, loss=loss)
+    if options.attack == ONE_RUN:
         return OneRun(
             request,
             options.features,
@@ -79,17 +146,19 @@ def audit_of(options: AuditOptions) -> Audit | OneRun:
     if options.attack == SCORE:
         attack = ScoreAttack(request, options.rows, options.features, seed=options.seed)
         return _two_worlds(options, attack.worlds, request, attack.scores)
-    return _two_worlds(options, linear_worlds(request, options.rows, options.features), request)
+    black_box = options.attack == BLACK_BOX
+    worlds = linear_worlds(request, options.rows, options.features, black_box=black_box)
+    return _two_worlds(options, worlds, request)
 
 
-def _of_file(options: AuditOptions, path: str) -> Worlds:
-    """The worlds of ``--data``; without ``--loss`` by the file's labels."""
-    reading = ReadOptions(format=str(options.format), label=options.label, threads=1)
-    reader = Reader([path], reading)
-    blocks = list(reader)
-    columns = reader.feature_map
-    layout = Layout(columns.n_features if columns else None, reader.index_base)
-    return data_worlds(_configuration(options), blocks, layout, source=path)
+def _of_ratings(options: AuditOptions, path: str) -> tuple[Worlds, MatrixRequest]:
+    if options.range is None:
+        raise matrix_inputs.no_range()
+    items = IdTable(read_ids(options.items), fixed=True) if options.items else None
+    table = collect_ratings(RatingReader([path], rating_options(options), items=items))
+    request = _matrix_request(options, options.range, len(table.items))
+    worlds = rating_worlds(request, table.ratings, n_items=len(table.items), source=path)
+    return worlds, request
 
 
 def _two_worlds(
@@ -117,39 +186,26 @@ def _delta(budget: Budget | None) -> float:
     return 0.0 if budget.pure else _DELTA
 
 
-def _configuration(options: AuditOptions) -> FitRequest:
-    return configured(
-        options, row_norm=options.row_norm, without_noise=False, dataset=_DATASET, seed=None
-    )
+def _configuration(options: AuditOptions, rows: RowInputs | None) -> FitRequest:
+    return fit_inputs.configured(options, rows, without_noise=False, dataset=_DATASET, seed=None)
 
 
-def _fit_request(options: AuditOptions) -> FitRequest:
-    _refuse(options, _OF_RATINGS, "belongs to --algo complete-matrix")
-    request = _configuration(options)
-    loss = request.loss or only_loss(request.algorithm) or "logistic"
-    return replace(request, loss=loss)
-
-
-def _matrix_request(options: AuditOptions) -> MatrixRequest:
-    shared = {field.name for field in fields(BudgetOptions)} | set(_OF_BOTH)
-    others = [field.name for field in fields(ModelOptions) if field.name not in shared]
-    _refuse(options, others, "is no setting of --algo complete-matrix")
-    return MatrixRequest(
+def _matrix_request(
+    options: AuditOptions, value_range: tuple[float, float], n_items: int | None
+) -> MatrixRequest:
+    return matrix_inputs.configured(
+        options,
+        value_range=value_range,
         budget=requested_budget(options, seed=None, without_noise=False),
         dataset=_DATASET,
-        value_range=(0.0, 1.0),
         noise=options.noise or "gaussian",
         loss=options.loss,
         huber_threshold=options.huber_threshold,
-        rank=options.rank,
-        sweeps=options.sweeps,
-        passes=options.passes,
-        max_per_user=options.max_per_user,
-        adjacency=options.adjacency,
+        n_items=n_items,
     )
 
 
-def _refuse(options: AuditOptions, names: list[str] | tuple[str, ...], why: str) -> None:
+def _refuse(options: AuditOptions, names: list[str], why: str) -> None:
     defaults = {field.name: field.default for field in fields(options)}
     for name in names:
         if getattr(options, name) != defaults[name]:

@@ -30,7 +30,8 @@ def result_rows(
         ("confidence of each", f"{options.confidence:g}"),
     ]
     if isinstance(result, Finding):
-        rows.append(("runs in each world", f"{audit.trials}, {result.epsilon.trials} count"))
+        count = f"{result.epsilon.trials} count for epsilon, {result.mu.trials} for mu"
+        rows.append(("runs in each world", f"{audit.trials}; {count}"))
     else:
         guessed = f"{result.correct} of {result.guesses}, about {result.canaries} canaries"
         rows.append(("right guesses", guessed))

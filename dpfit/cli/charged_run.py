@@ -58,7 +58,7 @@ class ChargedRun:
     def reserve(self, description: Json) -> None:
         """Put the charge on disk."""
         with signals.uninterrupted():
-            self._run = str(self._ledger.reserve(self._events, description)["run"])
+            self._run = self._ledger.reserve(self._events, description)
 
     def write(self, model: bytes, path: str, *, overwrite: bool) -> None:
         """Write the model whole and tell the ledger; ``-`` is standard output."""

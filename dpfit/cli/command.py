@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import gc
 import inspect
-import tomllib
 import typing
 from collections.abc import Callable
 from typing import Annotated, Any, Final, TypeVar
@@ -17,6 +16,8 @@ import typer
 from typer.models import OptionInfo
 
 from dpfit.errors import StorageError, UsageError, reason_of
+from dpfit.files.toml_document import parse_toml
+from dpfit.memory import LIBRARIES, require_memory
 
 COMMANDS: Final = ("fit", "complete-matrix", "predict", "budget", "audit")
 
@@ -47,6 +48,8 @@ def register(
         if values["print_config"]:
             typer.echo(_effective(ctx, values), nl=False)
             return
+        if name != "budget":  # which needs no arrays
+            require_memory(LIBRARIES)
         gc.freeze()
         gc.enable()
         body(options(**values))
@@ -136,11 +139,11 @@ def _section(path: str, command: str) -> dict[str, Any]:
             text = stream.read(_LARGEST_CONFIGURATION + 1)
         if len(text) > _LARGEST_CONFIGURATION:
             raise UsageError(f"{path}: too large for a configuration")
-        document = tomllib.loads(text.decode())
+        document = parse_toml(text)
     except OSError as error:
         reason = reason_of(error)
         raise StorageError(f"{path}: cannot be read: {reason}") from None
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, among others
+    except ValueError as error:  # a number of 5,000 digits, among others
         raise UsageError(f"{path}: not a TOML file: {error}") from None
     for key, table in document.items():
         if not isinstance(table, dict):

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from dpfit.cli import signals
+from dpfit.cli.matrix_options import MatrixOptions
 from dpfit.cli.options import (
-    BudgetOptions,
     LockOptions,
     OutputOptions,
     RatingDuplicates,
@@ -22,57 +22,23 @@ from dpfit.privacy.adjacency import Adjacency
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompleteMatrixOptions(BudgetOptions, TextOptions, RunOptions, LockOptions, OutputOptions):
+class CompleteMatrixOptions(MatrixOptions, TextOptions, RunOptions, LockOptions, OutputOptions):
     """Everything ``dpfit complete-matrix`` takes."""
 
     inputs: Annotated[
         list[str],
         typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
     ]
-    user: Annotated[
-        str | None, typer.Option("--user", metavar="COLUMN", help="Column of users (CSV, Parquet).")
-    ] = None
-    item: Annotated[
-        str | None, typer.Option("--item", metavar="COLUMN", help="Column of items.")
-    ] = None
-    value: Annotated[
-        str | None, typer.Option("--value", metavar="COLUMN", help="Column of ratings.")
-    ] = None
-    range: Annotated[
-        tuple[float, float] | None,
-        typer.Option(
-            "--range", metavar="LOW HIGH", help="Public bounds of a rating; those beyond are cut."
-        ),
-    ] = None
-    items: Annotated[
-        str | None,
-        typer.Option("--items", metavar="FILE", help="Public list of all items, one a line."),
-    ] = None
-    n_users: Annotated[
-        int | None, typer.Option("--n-users", metavar="N", help="Public number of users.")
-    ] = None
     algo: Annotated[
         str,
         typer.Option(
             "--algo", metavar="NAME", help="complete-matrix, or without noise: als, irls."
         ),
     ] = "complete-matrix"
-    rank: Annotated[
-        int | None,
-        typer.Option("--rank", metavar="R", help="Factors at most; 0: biases [default: by rule]."),
-    ] = None
     noise: Annotated[
         str,
         typer.Option("--noise", metavar="LAW", help="gaussian, laplace or huber."),
     ] = "gaussian"
-    huber_knee: Annotated[
-        float | None,
-        typer.Option(
-            "--huber-knee",
-            metavar="A",
-            help="Where Huber noise turns exponential, 1 to 4 [default: 2; pure: 1].",
-        ),
-    ] = None
     loss: Annotated[
         str | None,
         typer.Option("--loss", metavar="NAME", help="Of users: squared [default] or huber."),
@@ -83,22 +49,6 @@ class CompleteMatrixOptions(BudgetOptions, TextOptions, RunOptions, LockOptions,
             "--huber-threshold",
             metavar="H",
             help="Of --loss huber, in units of a rating [default: 0.25 of range].",
-        ),
-    ] = None
-    sweeps: Annotated[
-        int | None,
-        typer.Option("--sweeps", metavar="T", help="Noisy moves of factors [default: by rule]."),
-    ] = None
-    passes: Annotated[
-        int | None,
-        typer.Option("--passes", metavar="T", help="Noisy looks at biases [default: by rule]."),
-    ] = None
-    max_per_user: Annotated[
-        float | None,
-        typer.Option(
-            "--max-per-user",
-            metavar="K",
-            help="A user's ratings weigh like K of them at most [default: 20].",
         ),
     ] = None
     duplicates: Annotated[

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpfit.algorithms.outcome import Outcome
-from dpfit.cli.reading import cpu_count, read_options
+from dpfit.cli.reading import cpu_count
 from dpfit.cli.requested_budget import requested_budget
+from dpfit.cli.row_inputs import RowInputs
 from dpfit.cli.run_files import RunFiles
 from dpfit.cli.sizes import bytes_of
 from dpfit.cli.streams import Streams
-from dpfit.data.reader import Reader
-from dpfit.data.schema import Schema
 from dpfit.design.grid import RowMap
 from dpfit.design.storage import Storage
 from dpfit.errors import PrivacyError, UsageError
@@ -23,8 +22,6 @@ from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead, finest_grid
 from dpfit.fitting.request import AUTO, ORIGINALS, FitRequest, chosen_algorithm, only_loss
-from dpfit.privacy.declared_facts import DeclaredFacts, Layout
-from dpfit.privacy.summary import Label
 
 if TYPE_CHECKING:
     from dpfit.cli.fit import FitOptions
@@ -40,8 +37,8 @@ class FitInputs:
     ----------
     request : FitRequest
         Checked.
-    reader : Reader
-        Opened when iterated.
+    rows : RowInputs
+        What is read, and what was said about it.
     files : RunFiles
         Where the model and the charge go.
     other_files : tuple of str
@@ -51,7 +48,7 @@ class FitInputs:
     """
 
     request: FitRequest
-    reader: Reader
+    rows: RowInputs
     files: RunFiles
     other_files: tuple[str, ...]
     cluster: str | None = None
@@ -65,21 +62,12 @@ class FitInputs:
         UsageError, StorageError
             Something is missing, contradicts itself or does not exist.
         """
-        schema = Schema.from_file(options.schema) if options.schema else Schema()
+        rows = RowInputs.from_options(options, options.inputs)
         files = RunFiles.from_options(options, ".model.json")
-        declared = _declared(options, schema)
-        reading = read_options(options, schema, declared)
-        attributes = reading.attribute_columns.keys()
-        exposed = bool({"offset", "exposure"} & attributes)
-        if declared.max_weight is not None and "weight" not in attributes:
-            raise UsageError("--max-weight needs a --weight column")
-        if declared.max_exposure is not None and not exposed:
-            raise UsageError("--max-exposure needs an --exposure or --offset column")
-        request = _request(options, schema, declared, files.dataset, exposed=exposed)
         _check_cluster(options)
         return cls(
-            request=request,
-            reader=Reader(options.inputs, reading),
+            request=_request(options, rows, files.dataset),
+            rows=rows,
             files=files,
             other_files=tuple(filter(None, (options.schema, options.config))),
             cluster=options.cluster,
@@ -99,7 +87,7 @@ class FitInputs:
             An output is out of bounds, a fact that ``--strict`` wants is missing, or the cap does
             not allow the run.
         """
-        self.files.check_apart_from([*self.reader.paths, *self.other_files], writes=writes)
+        self.files.check_apart_from([*self.rows.reader.paths, *self.other_files], writes=writes)
         self._check_strict()
         self.files.ledger.check(charge_ahead(self.request))
 
@@ -109,7 +97,7 @@ class FitInputs:
             return
         declared, loss = self.request.declared, self.request.loss
         wanted = [("--n-rows", declared.n_rows is not None)]
-        kind, options = self.reader.format, self.reader.options
+        kind, options = self.rows.reader.format, self.rows.reader.options
         if kind == "libsvm" and options.hash_bits is None:
             wanted.append(("--n-features", declared.n_features is not None))
             wanted.append(("--index-base", declared.index_base is not None))
@@ -142,30 +130,22 @@ class FitInputs:
         """Read the rows and plan the run."""
         request, source = self.request, self.files.source
         if workers is None:
-            fitted = LinearFit.of(request, self.reader, layout=self._layout, source=source)
+            fitted = LinearFit.of(request, self.rows.reader, layout=self.rows.layout, source=source)
         else:
             from dpfit.privacy.cluster_records import ClusterCollected
 
             collected = ClusterCollected(
                 workers,
-                [os.path.abspath(path) for path in self.reader.paths],
-                self.reader.options,
+                [os.path.abspath(path) for path in self.rows.reader.paths],
+                self.rows.reader.options,
                 finest_grid(request),
                 source,
                 storage=request.storage,
             )
-            fitted = LinearFit(request, collected, layout=self._layout, source=source)
+            fitted = LinearFit(request, collected, layout=self.rows.layout, source=source)
         # Of what was read, only the public number of rows may be told.
         streams.step(f"read {fitted.plan.facts.integer('rows')} rows")
         return fitted
-
-    def _layout(self) -> Layout:
-        columns, options = self.reader.feature_map, self.reader.options
-        n_features = columns.n_features if columns is not None else None
-        if columns is None and options.hash_bits is not None:
-            n_features = 1 << options.hash_bits
-        headless = self.reader.format in ("csv", "tsv") and not options.header
-        return Layout(n_features, self.reader.index_base, outside_records=not headless)
 
     def model(self, fitted: LinearFit, outcome: Outcome) -> LinearModel:
         """The model document of a finished run.
@@ -174,11 +154,11 @@ class FitInputs:
         the ledger's ``released`` entry names the model by its hash.
         """
         plan, request = fitted.plan, fitted.request
-        columns = self.reader.feature_map
+        columns = self.rows.reader.feature_map
         events = [event.to_json() for event in plan.events]
         centring = outcome.centring
         constant = plan.grid.intercept_value if centring is None else centring.constant
-        attributes = self.reader.options.attribute_columns
+        attributes = self.rows.reader.options.attribute_columns
         return LinearModel(
             provenance={**fitted.description(), "events": events},
             private=request.private,
@@ -188,11 +168,11 @@ class FitInputs:
             n_features=plan.facts.integer("features"),
             index_base=fitted.index_base,
             feature_map=None if columns is None else columns.to_json(),
-            label_column=self.reader.options.label_column,
+            label_column=self.rows.reader.options.label_column,
             weight_column=attributes.get("weight"),
             offset_column=attributes.get("offset"),
             exposure_column=attributes.get("exposure"),
-            hash_bits=self.reader.options.hash_bits if columns is None else None,
+            hash_bits=self.rows.reader.options.hash_bits if columns is None else None,
             row_map=(str(plan.grid.row_map), plan.grid.row_norm),
             entry_clip=plan.grid.entry_clip,
             intercept=outcome.intercept * constant,
@@ -203,17 +183,12 @@ class FitInputs:
         )
 
 
-def _request(
-    options: FitOptions, schema: Schema, declared: DeclaredFacts, dataset: str, *, exposed: bool
-) -> FitRequest:
+def _request(options: FitOptions, rows: RowInputs, dataset: str) -> FitRequest:
     return configured(
         options,
-        row_norm=options.row_norm if options.row_norm is not None else schema.row_norm,
+        rows,
         without_noise=options.non_private or options.algo in ORIGINALS,
         dataset=dataset,
-        exposed=exposed,
-        declared=declared,
-        positive_label=_positive_label(options.positive_label, declared.labels),
         strict=options.strict,
         seed=options.seed,
         threads=options.threads or cpu_count(),
@@ -242,13 +217,29 @@ def _storage(options: FitOptions) -> Storage:
 
 def configured(
     options: ModelOptions,
+    rows: RowInputs | None,
     *,
-    row_norm: float | None,
     without_noise: bool,
     seed: int | None,
     **facts: Any,
 ) -> FitRequest:
-    """The request that a configuration makes; ``facts`` are fields of it about data and machine."""
+    """The request that a configuration makes; ``facts`` are fields of it about the run.
+
+    Parameters
+    ----------
+    options : ModelOptions
+        The configuration.
+    rows : RowInputs or None
+        None where no input was named.
+    without_noise, seed, **facts
+        Of the request.
+    """
+    row_norm = options.row_norm
+    if rows is not None:
+        row_norm = rows.schema.row_norm if row_norm is None else row_norm
+        facts.update(
+            declared=rows.declared, exposed=rows.exposed, positive_label=rows.positive_label
+        )
     if options.dense and options.sparsity is not None:
         raise UsageError("--dense and --sparsity exclude each other")
     normalize = options.normalize_rows
@@ -293,42 +284,3 @@ def _joint_rows(mode: str | None) -> bool | None:
     if mode not in (None, "per-class", "joint"):
         raise UsageError("--sparsity-mode must be per-class or joint")
     return None if mode is None else mode == "joint"
-
-
-def _declared(options: FitOptions, schema: Schema) -> DeclaredFacts:
-    labels = _labels(options.labels) if options.labels is not None else schema.labels
-    if labels is not None and (len(labels) < 2 or len(set(labels)) != len(labels)):
-        raise UsageError("the label set must be two or more different labels")
-    target_range = options.target_range or schema.target_range
-    return DeclaredFacts(
-        n_rows=options.n_rows if options.n_rows is not None else schema.rows,
-        n_features=options.n_features if options.n_features is not None else schema.features,
-        index_base=_index_base(options.index_base, schema.index_base),
-        labels=labels,
-        target_range=target_range,
-        max_weight=options.max_weight,
-        max_exposure=options.max_exposure,
-    )
-
-
-def _labels(text: str) -> tuple[Label, ...]:
-    """``-1,1`` as numbers when every part is one, else as texts."""
-    parts = [part.strip() for part in text.split(",")]
-    try:
-        return tuple(float(part) for part in parts)
-    except ValueError:
-        return tuple(parts)
-
-
-def _positive_label(text: str | None, labels: tuple[Label, ...] | None) -> Label | None:
-    if text is None or (labels is not None and isinstance(labels[0], str)):
-        return text
-    return _labels(text)[0]
-
-
-def _index_base(option: str, schema: int | None) -> int | None:
-    if option == "auto":
-        return schema
-    if option not in ("0", "1"):
-        raise UsageError("--index-base must be 0, 1 or auto")
-    return int(option)

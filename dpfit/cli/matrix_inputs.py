@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpfit.algorithms.factor_outcome import FactorOutcome
 from dpfit.cli.rating_reading import rating_options, stored_columns
@@ -23,6 +23,7 @@ from dpfit.fitting.matrix_request import ORIGINALS, MatrixRequest
 
 if TYPE_CHECKING:
     from dpfit.cli.complete_matrix import CompleteMatrixOptions
+    from dpfit.cli.matrix_options import MatrixOptions
 
 
 @dataclass(frozen=True)
@@ -117,29 +118,42 @@ class MatrixInputs:
 
 def _request(options: CompleteMatrixOptions, dataset: str, n_items: int | None) -> MatrixRequest:
     if options.range is None:
-        raise UsageError(
-            "the bounds of a rating are not declared",
-            hint="give --range LOW HIGH, such as --range 1 5",
-        )
+        raise no_range()
     without_noise = options.non_private or options.algo in ORIGINALS
-    return MatrixRequest(
+    return configured(
+        options,
+        value_range=options.range,
         budget=requested_budget(options, seed=options.seed, without_noise=without_noise),
         dataset=dataset,
-        value_range=options.range,
         algorithm=options.algo,
         without_noise=without_noise,
         noise=options.noise,
-        huber_knee=options.huber_knee,
         loss=options.loss,
         huber_threshold=options.huber_threshold,
+        n_items=n_items,
+        strict=options.strict,
+        budget_report=options.budget_report,
+        seed=options.seed,
+    )
+
+
+def no_range() -> UsageError:
+    """There is no default."""
+    return UsageError(
+        "the bounds of a rating are not declared",
+        hint="give --range LOW HIGH, such as --range 1 5",
+    )
+
+
+def configured(options: MatrixOptions, **others: Any) -> MatrixRequest:
+    """The request that a configuration makes; ``others`` are the fields that it does not name."""
+    return MatrixRequest(
+        huber_knee=options.huber_knee,
         rank=options.rank,
         sweeps=options.sweeps,
         passes=options.passes,
         max_per_user=options.max_per_user,
         adjacency=options.adjacency,
         n_users=options.n_users,
-        n_items=n_items,
-        strict=options.strict,
-        budget_report=options.budget_report,
-        seed=options.seed,
+        **others,
     )

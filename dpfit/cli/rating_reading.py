@@ -11,14 +11,15 @@ from dpfit.data.ratings import RATING_EXTENSIONS, RatingReader
 from dpfit.files.factor_model import FactorModel
 
 if TYPE_CHECKING:
+    from dpfit.cli.audit import AuditOptions
     from dpfit.cli.complete_matrix import CompleteMatrixOptions
     from dpfit.cli.predict import PredictOptions
 
 _WITH_COLUMNS = ("csv", "tsv", "parquet")
 
 
-def rating_options(options: CompleteMatrixOptions) -> RatingOptions:
-    """How ``dpfit complete-matrix`` reads its input."""
+def rating_options(options: CompleteMatrixOptions | AuditOptions) -> RatingOptions:
+    """How ratings are read to complete them."""
     return RatingOptions(
         format=str(options.format),
         user=options.user,

@@ -12,14 +12,14 @@ from dpfit.errors import DataError
 from dpfit.files.linear_model import LinearModel
 
 if TYPE_CHECKING:
-    from dpfit.cli.fit import FitOptions
     from dpfit.cli.predict import PredictOptions
+    from dpfit.cli.row_options import RowOptions
     from dpfit.privacy.declared_facts import DeclaredFacts
     from dpfit.privacy.summary import Label
 
 
-def read_options(options: FitOptions, schema: Schema, declared: DeclaredFacts) -> ReadOptions:
-    """How ``dpfit fit`` reads its input."""
+def read_options(options: RowOptions, schema: Schema, declared: DeclaredFacts) -> ReadOptions:
+    """How an input of rows with targets is read."""
     columns = dict(schema.columns)
     if schema.label is not None and schema.label == (options.label or schema.label):
         columns[schema.label] = ColumnRole("label")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def printable(text: str) -> str:
     """The text in one line without control characters: names and labels may come from anybody."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 

@@ -28,6 +28,7 @@ from dpfit.data.rows import RowBlock
 from dpfit.data.table_reference import TablePlan
 from dpfit.data.text_blocks import TextBlock
 from dpfit.errors import UsageError
+from dpfit.memory import PARSER_SHARE, require_memory
 
 
 class LabelKind:
@@ -118,10 +119,13 @@ class BlockParser:
         read = pacsv.ReadOptions(
             column_names=self._names, use_threads=False, block_size=len(data) + 1
         )
+        require_memory(PARSER_SHARE * len(data))
         source = pa.BufferReader(data)
         try:
             table = pacsv.read_csv(source, read, self._parse_options, self._convert_options)
             return self._rows(table) if table.num_rows else None
+        except MemoryError:
+            raise  # of pyarrow, it is an ArrowException too
         except (pa.ArrowException, ValueError, OverflowError, CellFault):
             return None
 

@@ -68,8 +68,7 @@ def coded_text(array: pa.Array, na: Collection[str] = ()) -> CodedText:
 
     Texts of ``na`` become empty.
     """
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
+    array = _in_use(array) if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     texts = [None if v is None else v.strip(_BLANKS) for v in array.dictionary.to_pylist()]
     # A dictionary may hold a null of its own: those rows are null as well.
@@ -77,6 +76,15 @@ def coded_text(array: pa.Array, na: Collection[str] = ()) -> CodedText:
     if absent:
         codes = np.where(np.isin(codes, absent), -1, codes)
     return CodedText(codes, ["" if text is None or text in na else text for text in texts])
+
+
+def _in_use(array: pa.DictionaryArray) -> pa.DictionaryArray:
+    """The same cells; the dictionary holds what occurs, in order of appearance.
+
+    A file's dictionary is that of many blocks.
+    """
+    codes = array.indices.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(codes.indices, array.dictionary.take(codes.dictionary))
 
 
 def finite_numbers(array: pa.Array, missing: Cause | None = None) -> NDArray[np.float64]:

@@ -90,10 +90,10 @@ def _canonical_key(text: str) -> tuple[bool, int, str, str]:
 
 def coded_ids(array: pa.Array) -> CodedText:
     """Texts or whole numbers as coded texts, those that occur only, in order of appearance."""
-    # A dictionary of the file's may hold entries that no row uses.
-    plain = array.dictionary_decode() if pat.is_dictionary(array.type) else array
-    if not pat.is_integer(plain.type):
-        return coded_text(plain)
+    coded = pat.is_dictionary(array.type)
+    if not pat.is_integer(array.type.value_type if coded else array.type):
+        return coded_text(array)
+    plain = array.dictionary_decode() if coded else array
     encoded = plain.dictionary_encode()
     texts = encoded.dictionary.cast(pa.string())
     return coded_text(pa.DictionaryArray.from_arrays(encoded.indices, texts))

@@ -23,6 +23,7 @@ from dpfit.data.libsvm_reference import Labels
 from dpfit.data.pipeline import ordered_map
 from dpfit.data.rows import RowBlock
 from dpfit.data.text_blocks import TextBlock, newlines
+from dpfit.memory import PARSER_SHARE, require_memory
 
 _ALPHABET = b"0123456789.:-+eE\n"
 _FOREIGN = b"x"
@@ -192,8 +193,11 @@ def _parse_table(
     read = pacsv.ReadOptions(
         column_names=["index", "value"], use_threads=False, block_size=len(text) + 1
     )
+    require_memory(PARSER_SHARE * len(text))
     try:
         table = pacsv.read_csv(pa.BufferReader(text), read, _PARSE, convert)
+    except MemoryError:
+        raise  # of pyarrow, it is an ArrowException too
     except (pa.ArrowException, ValueError, OverflowError):
         return None
     if table.num_rows == 0 or table.column(1).null_count:

@@ -24,6 +24,7 @@ from dpfit.data.numbers import BadNumber, parse_number
 from dpfit.data.rating_rows import ItemRule
 from dpfit.data.text_blocks import TextBlock
 from dpfit.errors import DataError
+from dpfit.memory import PARSER_SHARE, require_memory
 
 _BANNER: Final = "%%MatrixMarket matrix coordinate real general"
 _ALPHABET: Final = b"0123456789.-+eE \n"
@@ -157,8 +158,11 @@ class EntryParser:
         read = pacsv.ReadOptions(
             column_names=["row", "column", "value"], use_threads=False, block_size=len(text) + 1
         )
+        require_memory(PARSER_SHARE * len(text))
         try:
             table = pacsv.read_csv(pa.BufferReader(text), read, _PARSE, _CONVERT)
+        except MemoryError:
+            raise  # of pyarrow, it is an ArrowException too
         except (pa.ArrowException, ValueError, OverflowError):
             return None
         if table.num_rows == 0 or any(column.null_count for column in table.columns):

@@ -105,6 +105,8 @@ def read_parquet(
             block = make(batch, plan)
         except CellFault as fault:
             raise _data_error(fault, path, first_row, plan) from None
+        except MemoryError:
+            raise  # of pyarrow, it is an ArrowException too
         except NOT_READABLE:
             raise damaged(path) from None
         first_row += batch.num_rows
@@ -124,6 +126,8 @@ def _batches(
     rows = max(1, min(_ROWS_PER_BATCH, _CELLS_PER_BATCH // max(1, len(plan.columns))))
     try:
         yield from file.iter_batches(batch_size=rows, columns=plan.columns, use_threads=threads > 1)
+    except MemoryError:
+        raise  # of pyarrow, it is an ArrowException too
     except NOT_READABLE:
         raise damaged(path) from None
 

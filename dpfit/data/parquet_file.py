@@ -3,28 +3,70 @@
 from __future__ import annotations
 
 import os
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as pat
 
-from dpfit.data.compression import CheckedStream
+from dpfit.data.compression import FREE_EXPANSION, LARGEST_EXPANSION, CheckedStream
 from dpfit.data.open import STDIN, open_binary
 from dpfit.data.spool import spooled
 from dpfit.errors import DataError, StorageError, reason_of
+from dpfit.files.parquet_footer import value_counts
 
-NOT_READABLE = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError)
+_BYTES_OF_VALUE: Final = 8
+
+NOT_READABLE = (
+    *(pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError),
+    RuntimeError,  # of metadata that contradict themselves
+)
 """What pyarrow raises for content that is no Parquet or of a kind it does not know."""
 
 
-def open_parquet(source: str | IO[bytes], path: str) -> pq.ParquetFile:
-    """Open a Parquet file; anything else is a `DataError` that names ``--format``."""
+def open_parquet(source: IO[bytes], path: str) -> pq.ParquetFile:
+    """Open a Parquet file; anything else is a `DataError` that names ``--format``.
+
+    Texts are read as dictionaries, as most files keep them: one text may stand in every row.
+
+    Raises
+    ------
+    DataError
+        It is no Parquet file, or made to fill a machine.
+    """
     try:
-        return pq.ParquetFile(source, page_checksum_verification=True)
+        file = pq.ParquetFile(source, page_checksum_verification=True)
+        check_expansion(file, source, path)
+        texts = [field.name for field in file.schema_arrow if pat.is_string(field.type)]
+        return pq.ParquetFile(
+            source, metadata=file.metadata, read_dictionary=texts, page_checksum_verification=True
+        )
+    except MemoryError:
+        raise  # of pyarrow, it is an ArrowException too
     except NOT_READABLE:
         raise DataError(
             "the content is not a readable Parquet file", path=path, hint="see --format"
         ) from None
+
+
+def check_expansion(file: pq.ParquetFile, source: IO[bytes], path: str) -> None:
+    """Refuse a file whose pages or lists say that they expand beyond all measure.
+
+    Flat columns are read by a bounded number of rows, lists by all of their entries.
+    """
+    groups, columns = file.metadata.num_row_groups, file.metadata.num_columns
+    expanded = sum(max(0, file.metadata.row_group(i).total_byte_size) for i in range(groups))
+    nested = [file.schema.column(i).max_repetition_level > 0 for i in range(columns)]
+    if any(nested):
+        for counts in value_counts(source):
+            held = [max(0, n) for n, is_list in zip(counts, nested, strict=True) if is_list]
+            expanded += _BYTES_OF_VALUE * sum(held)
+    if expanded > max(FREE_EXPANSION, LARGEST_EXPANSION * source.seek(0, os.SEEK_END)):
+        raise DataError(
+            f"the Parquet data expand to more than {LARGEST_EXPANSION} times their size",
+            path=path,
+            hint="write them without compression if they are what they should be",
+        )
 
 
 def damaged(path: str) -> DataError:
@@ -37,7 +79,9 @@ def fields_of(file: pq.ParquetFile, path: str) -> list[pa.Field]:
     try:
         schema = file.schema_arrow
         fields = [schema.field(i) for i in range(len(schema.names))]
-    except (pa.ArrowException, ValueError, TypeError, KeyError, OSError):
+    except MemoryError:
+        raise  # of pyarrow, it is an ArrowException too
+    except NOT_READABLE:
         raise DataError("the Parquet schema cannot be read", path=path) from None
     if len({field.name for field in fields}) != len(fields):
         raise DataError("two columns have the same name", path=path)

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Final, TypeVar
+
+from dpfit.memory import require_memory
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+# A thread that finds no memory for its first step dies, and who started it waits for it for ever.
+_THREAD: Final = 10 << 20  # its stack, and a little to begin with
+
+
+def started_pool(threads: int) -> ThreadPoolExecutor:
+    """A pool whose threads all run when this returns, so that later there is none to start."""
+    require_memory(threads * _THREAD)
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="dpfit")
+    together = threading.Barrier(threads + 1)
+    try:
+        for _ in range(threads):
+            pool.submit(together.wait)
+        together.wait()
+    except BaseException:
+        together.abort()
+        raise
+    return pool
 
 
 def ordered_map(function: Callable[[T], R], items: Iterator[T], threads: int) -> Iterator[R]:
@@ -38,7 +59,9 @@ def _run(
     late: Exception | None = None
     while late is None:
         try:
-            waiting.append(pool.submit(function, next(items)))
+            item = next(items)
+            require_memory(_THREAD)  # a submission may start a thread
+            waiting.append(pool.submit(function, item))
         except StopIteration:
             break
         except Exception as error:

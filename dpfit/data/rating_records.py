@@ -14,6 +14,7 @@ from dpfit.data.plain_records import PlainRecords, spells_nan
 from dpfit.data.rating_reference import RatingPlan
 from dpfit.data.rating_rows import CodedRatings, line_of_first
 from dpfit.data.text_blocks import TextBlock
+from dpfit.memory import PARSER_SHARE, require_memory
 
 
 class RatingParser:
@@ -50,10 +51,13 @@ class RatingParser:
         read = pacsv.ReadOptions(
             column_names=self._names, use_threads=False, block_size=len(data) + 1
         )
+        require_memory(PARSER_SHARE * len(data))
         source = pa.BufferReader(data)
         try:
             table = pacsv.read_csv(source, read, self._parse_options, self._convert_options)
             return self._ratings(table) if table.num_rows else None
+        except MemoryError:
+            raise  # of pyarrow, it is an ArrowException too
         except (pa.ArrowException, ValueError, OverflowError, CellFault):
             return None
 

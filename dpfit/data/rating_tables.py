@@ -137,6 +137,8 @@ class ParquetRatings:
                 except CellFault as fault:
                     message = f"{fault.message} (row {first_row + fault.row})"
                     raise DataError(message, path=path, hint=fault.hint) from None
+                except MemoryError:
+                    raise  # of pyarrow, it is an ArrowException too
                 except NOT_READABLE:
                     raise damaged(path) from None
                 first_row += batch.num_rows
@@ -149,6 +151,8 @@ class ParquetRatings:
                 columns=list(self._columns.values()),
                 use_threads=self._options.threads > 1,
             )
+        except MemoryError:
+            raise  # of pyarrow, it is an ArrowException too
         except NOT_READABLE:
             raise damaged(path) from None
 

@@ -28,13 +28,13 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dpfit.data.attributes import ATTRIBUTES
 from dpfit.errors import StorageError, UsageError, reason_of
+from dpfit.files.toml_document import LARGEST_DOCUMENT, parse_toml
 
 SINGLE_ROLES = ("label", *ATTRIBUTES)  # of one column at most, which gives no feature
 ROLES = ("numeric", "categorical", "hashed", "ignore", *SINGLE_ROLES)
@@ -121,12 +121,12 @@ class Schema:
 def _load(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
-            return tomllib.load(file)
+            return parse_toml(file.read(LARGEST_DOCUMENT + 1))
     except OSError as error:
         raise StorageError(f"{path}: {reason_of(error)}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path}: the schema is not UTF-8 text") from None
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+    except ValueError as error:
         found = re.search(r"at line (\d+)", str(error))
         place = f"{path}:{found[1]}" if found else path
         raise UsageError(f"{place}: the schema is not valid TOML") from None

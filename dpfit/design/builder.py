@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.data.pipeline import ordered_map
+from dpfit.data.pipeline import ordered_map, started_pool
 from dpfit.data.rows import RowBlock
 from dpfit.design.chunk import Chunk
 from dpfit.design.chunk_file import ChunkFile
@@ -129,6 +129,7 @@ class DesignBuilder:
             (self.n_rows, n_features),
             grid.intercept_integer,
             threads=self._threads,
+            run=started_pool(self._threads).map if self._threads > 1 else map,
             storage=self._storage,
         )
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -31,7 +30,9 @@ class LocalDesign:
     intercept_integer : int
         The integer in the intercept column, 0 for none.
     threads : int
-        Products run on that many threads; the result does not depend on it.
+        Columns fall to that many parts for products; the result does not depend on it.
+    run : callable
+        ``map``, on that many threads.
     storage : Storage
         Bounds the memory.
     """
@@ -43,6 +44,7 @@ class LocalDesign:
         intercept_integer: int,
         *,
         threads: int,
+        run: Callable[..., Iterable[None]],
         storage: Storage,
     ) -> None:
         self.n_rows, self.n_features = shape
@@ -50,7 +52,7 @@ class LocalDesign:
         self._intercept = intercept_integer
         self._threads = threads
         self._storage = storage
-        self._map = ThreadPoolExecutor(threads).map if threads > 1 else map
+        self._map = run
         edges = _balanced_edges(chunks, self.n_features, threads)
         of_chunks = [list(chunk.pieces(edges)) for chunk in chunks]
         # A thread has the same columns of every chunk: no other adds to the same sums.
@@ -113,7 +115,9 @@ class LocalDesign:
         """The same rows on some sorted columns, without an intercept column."""
         chunks = [chunk.on_columns(columns) for chunk in self._chunks]
         shape = (self.n_rows, len(columns))
-        return LocalDesign(chunks, shape, 0, threads=self._threads, storage=self._storage)
+        return LocalDesign(
+            chunks, shape, 0, threads=self._threads, run=self._map, storage=self._storage
+        )
 
     def by_row(self) -> csr_array:
         """The integers held by rows, without the intercept column; a copy."""

@@ -85,7 +85,8 @@ def written_atomically(
     overwrite : bool
         Whether an existing file may be replaced.
     last_look : callable, optional
-        Called when all is on disk but the name; stops the replacement by raising.
+        Called when all is on disk but the name; stops the replacement by raising. Given by those
+        who hold a lock that every writer of the file takes.
 
     Raises
     ------
@@ -118,6 +119,8 @@ def _written(
             last_look()
         if overwrite:
             os.replace(temporary, target)
+        elif last_look is not None:
+            _rename_after_look(temporary, target)
         else:
             _rename_to_free_name(temporary, target)
     _flush_folder(os.path.dirname(target))
@@ -134,9 +137,14 @@ def _rename_to_free_name(temporary: str, target: str) -> None:
             raise
         # FAT and some network file systems: not losing a result that was paid for matters more
         # than the instant between this look and the rename.
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
-        os.replace(temporary, target)
+        _rename_after_look(temporary, target)
+
+
+def _rename_after_look(temporary: str, target: str) -> None:
+    """Enough where a lock keeps others away; and no crash leaves the file with two names."""
+    if os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+    os.replace(temporary, target)
 
 
 @contextlib.contextmanager

@@ -158,15 +158,19 @@ def parse_factor_model(data: bytes, path: str) -> FactorModel:
     try:
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         header = (file.metadata.metadata or {}).get(_KEY)
-    except (pa.ArrowException, OSError, ValueError, TypeError):
+    except MemoryError:
+        raise  # of pyarrow, it is an ArrowException too
+    except (pa.ArrowException, OSError, ValueError, TypeError, RuntimeError):
         raise DataError("is not a model file: not Parquet", path=path) from None
     if header is None:
         raise DataError("is not a model file: a Parquet file of something else", path=path)
     try:
         return _model(file, header, data)
-    except (pa.ArrowException, OSError):
+    except MemoryError:
+        raise  # of pyarrow, it is an ArrowException too
+    except (pa.ArrowException, OSError, RuntimeError):
         raise DataError("the model file is damaged", path=path) from None
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise not_a_document(SCHEMA, error, path) from None
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from dpfit.errors import StorageError, reason_of
+from dpfit.errors import DataError, StorageError, reason_of
 
+LARGEST_MODEL: Final = 1 << 30  # bytes; of a device there is no end
 _PARQUET: Final = b"PAR1"
+_CHUNK: Final = 1 << 24
 
 
 def read_model_file(path: str) -> bytes:
@@ -16,12 +18,21 @@ def read_model_file(path: str) -> bytes:
     ------
     StorageError
         The file cannot be read.
+    DataError
+        It is larger than a model can be.
     """
+    chunks: list[bytes] = []
+    size = 0
     try:
         with open(path, "rb") as stream:
-            return stream.read()
+            while chunk := stream.read(_CHUNK):
+                size += len(chunk)
+                if size > LARGEST_MODEL:
+                    raise DataError("is larger than a model can be", path=path)
+                chunks.append(chunk)
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {reason_of(error)}") from None
+    return b"".join(chunks)
 
 
 def is_of_factors(content: bytes) -> bool:

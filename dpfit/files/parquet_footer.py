@@ -1,17 +1,20 @@
 """How the columns of a Parquet file say they are stored.
 
 The footer is a struct of Thrift's compact protocol. It is decoded here because pyarrow ends the
-whole process when it is asked for a codec of a number that it does not know.
+whole process when it is asked for the metadata of a column that it cannot accept, such as a codec
+of a number that it does not know.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+import io
+import os
+from typing import IO, Any, Final
 
 _SIGN: Final = b"PAR1"
 # Fields by number in parquet.thrift: row groups of the file, columns of a group, the metadata of a
-# column, and in it the encodings and the codec.
-_GROUPS, _COLUMNS, _COLUMN, _ENCODINGS, _CODEC = 4, 1, 3, 2, 4
+# column, and in it the encodings, the codec and the number of values.
+_GROUPS, _COLUMNS, _COLUMN, _ENCODINGS, _CODEC, _VALUES = 4, 1, 3, 2, 4, 5
 _TRUE, _FALSE, _BYTE, _DOUBLE, _TEXT, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 _VARINTS: Final = (4, 5, 6)  # i16, i32, i64
 _DEEPEST: Final = 20
@@ -25,15 +28,38 @@ def stored_by(data: bytes) -> list[tuple[int, frozenset[int]]]:
     ValueError
         The footer is damaged.
     """
-    length = int.from_bytes(data[-8:-4], "little")
-    if data[-4:] != _SIGN or length + 8 > len(data):
-        raise ValueError("its footer is damaged")
     try:
-        file = _Struct(data[len(data) - 8 - length : -8]).fields(0)
-        chunks = [chunk[_COLUMN] for group in file[_GROUPS] for chunk in group[_COLUMNS]]
+        chunks = [chunk for group in _groups(io.BytesIO(data)) for chunk in group]
         return [(chunk[_CODEC], frozenset(chunk[_ENCODINGS])) for chunk in chunks]
     except (IndexError, KeyError, TypeError):
         raise ValueError("its footer is damaged") from None
+
+
+def value_counts(file: IO[bytes]) -> list[list[int]]:
+    """How many values each column chunk of each row group says that it holds.
+
+    Raises
+    ------
+    ValueError
+        The footer is damaged.
+    """
+    try:
+        return [[int(chunk[_VALUES]) for chunk in group] for group in _groups(file)]
+    except (IndexError, KeyError, TypeError):
+        raise ValueError("its footer is damaged") from None
+
+
+def _groups(file: IO[bytes]) -> list[list[dict[int, Any]]]:
+    """The metadata of the columns of each row group."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 8))
+    end = file.read()
+    length = int.from_bytes(end[:4], "little")
+    if end[4:] != _SIGN or length + 8 > size:
+        raise ValueError("its footer is damaged")
+    file.seek(size - 8 - length)
+    groups = _Struct(file.read(length)).fields(0)[_GROUPS]
+    return [[chunk[_COLUMN] for chunk in group[_COLUMNS]] for group in groups]
 
 
 class _Struct:

@@ -29,7 +29,7 @@ from dpfit.privacy.curator import Curator
 from dpfit.privacy.declared_facts import Layout
 from dpfit.privacy.events import Event
 from dpfit.privacy.fact_settler import FactSettler
-from dpfit.privacy.mechanisms.noise import Noise, noise_of
+from dpfit.privacy.mechanisms.noise import Noise, noise_of, prepare_noise
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.summary import Label
 
@@ -155,6 +155,7 @@ class LinearFit:
         Outcome
             Coefficients on rows as the record map leaves them.
         """
+        prepare_noise()
         reserve(self.description())
         noise = noise_of(private=not self.request.without_noise, seed=self.request.seed)
         return self.plan.algorithm.run(self.curator(noise), report_progress)

@@ -16,7 +16,7 @@ from dpfit.fitting.matrix_plan import MatrixPlan, plan_matrix, public_facts
 from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.events import Event
-from dpfit.privacy.mechanisms.noise import Noise, noise_of
+from dpfit.privacy.mechanisms.noise import Noise, noise_of, prepare_noise
 from dpfit.privacy.public_facts import Origin, PublicFact
 from dpfit.privacy.rating_curator import RatingCurator, check_memory
 from dpfit.privacy.rating_records import private_ratings
@@ -100,6 +100,7 @@ class MatrixFit:
         FactorOutcome
             Public quantities of the items.
         """
+        prepare_noise()
         reserve(self.description())
         noise = noise_of(private=not self.request.without_noise, seed=self.request.seed)
         return self.plan.algorithm.run(self.curator(noise), report_progress)

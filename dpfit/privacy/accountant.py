@@ -40,6 +40,8 @@ _KINDS = (
 )
 _ROOT_TWO_OVER_PI = Fraction(0.79788456080287)  # rounded up
 _MOST_DOUBLINGS = 1000
+_LARGEST_DENOMINATOR = 1 << 4096
+_FINEST = 1 << 256  # one over it is what a sum beyond that is rounded up to a multiple of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,8 @@ class Cost:
 
     Gaussian noise never gives a pure epsilon. So the third bound has two parts: Gaussian
     differential privacy for Gaussian noise, and pure epsilon for everything else.
+
+    Sums are exact until a denominator passes 2^4096; such a sum is rounded up by less than 2^-256.
 
     None means that the releases have no finite bound in that currency. No field has a default: a
     forgotten one would read as free of charge.
@@ -288,7 +292,13 @@ def _squared_mu(log_odds: Fraction) -> Fraction | None:
 
 
 def _add(left: Fraction | None, right: Fraction | None) -> Fraction | None:
-    return None if left is None or right is None else left + right
+    if left is None or right is None:
+        return None
+    total = left + right
+    if total.denominator <= _LARGEST_DENOMINATOR:
+        return total
+    # Costs of many runs, each with its own denominator, would grow with their number.
+    return Fraction(math.ceil(total * _FINEST), _FINEST)
 
 
 def _times(value: Fraction | None, count: int) -> Fraction | None:

@@ -26,7 +26,7 @@ def digest(value: Json) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
-def read_strictly(data: bytes) -> object:
+def read_strictly(data: bytes | str) -> object:
     """The value of any JSON text, in whatever layout.
 
     Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,9 @@ class ChargedReleases:
         self._left = {label: release.count for label, release in self._releases.items()}
         self._noise = noise
         self._step = 0
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("charged releases can be neither pickled nor copied")  # steps would repeat
 
     def noise_multiplier(self, label: str) -> float:
         """Noise of a release, as a multiple of the largest share that one record can have."""

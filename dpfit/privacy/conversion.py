@@ -65,6 +65,7 @@ def round_down(value: Fraction) -> float:
     return -round_up(-value)
 
 
+@lru_cache(_REMEMBERED)  # a report asks for the same root at every delta
 def sqrt_up(value: Fraction) -> float:
     """Return the smallest double whose exact square is >= ``value``."""
     return _nudge_up(_sqrt_near(value), value)

@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from typing import BinaryIO
 
 from dpfit.errors import PrivacyError, StorageError, reason_of
 from dpfit.files.atomic import write_atomically
@@ -20,9 +21,10 @@ from dpfit.files.lock import locked
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.events import Event, NonPrivateEvent
-from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger
+from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger, resume
 
 _LARGEST_FILE = 1 << 28  # a ledger of a hundred thousand runs; more is not ours
+_CHUNK = 1 << 16  # small enough for the allocator to use the same memory again
 
 
 class Ledger:
@@ -48,11 +50,11 @@ class Ledger:
         self.path = path
         self._lock_timeout = lock_timeout
         self._while_waiting = while_waiting
-        self._known = LedgerDocument()  # as last read or written here; only ever compared with
+        self._known = LedgerDocument.start()  # as last read or written here
         self._reserved: dict[str, Json] = {}
 
     def read(self, *, must_exist: bool = False) -> LedgerDocument:
-        """The verified document; an empty one if the file does not exist.
+        """The document with every entry verified; an empty one if the file does not exist.
 
         Parameters
         ----------
@@ -66,6 +68,22 @@ class Ledger:
         PrivacyError
             The file is damaged.
         """
+        data = self._data()
+        if data is None and must_exist:
+            raise StorageError(f"{self.path}: no such file")
+        return LedgerDocument.start() if data is None else parse_ledger(data, self.path)
+
+    def _look(self) -> LedgerDocument:
+        """The document, by its checkpoint where that will do."""
+        data = self._data(self._known.data)
+        if data is None:
+            return LedgerDocument.start()
+        if data is not self._known.data:
+            self._known = resume(data) or parse_ledger(data, self.path)
+        return self._known
+
+    def _data(self, known: bytes = b"") -> bytes | None:
+        """The file's bytes, None if it does not exist; ``known`` itself if they are the same."""
         try:
             status = os.stat(self.path)
             if not stat.S_ISREG(status.st_mode):
@@ -79,12 +97,9 @@ class Ledger:
             if status.st_size > _LARGEST_FILE:
                 raise PrivacyError(f"{self.path}: damaged ledger: larger than a ledger can be")
             with open(self.path, "rb") as stream:
-                self._known = parse_ledger(stream.read(), self.path, self._known)
-                return self._known
+                return known if _holds(stream, known) else stream.read()
         except FileNotFoundError:
-            if must_exist:
-                raise StorageError(f"{self.path}: no such file") from None
-            return LedgerDocument()
+            return None
         except OSError as error:
             reason = reason_of(error)
             raise StorageError(f"{self.path}: cannot be read: {reason}") from None
@@ -97,21 +112,21 @@ class Ledger:
         StorageError
             The file exists: a cap belongs to the first line of the chain and is not changed.
         """
-        document = LedgerDocument(cap)
+        document = LedgerDocument.start(cap)
         with self._locked() as last_look:
             if os.path.exists(self.path):
                 raise StorageError(
                     f"{self.path}: exists, and the cap of a ledger cannot be changed",
                     hint="start a new ledger file for a new cap",
                 )
-            write_atomically(self.path, document.to_bytes(), overwrite=False, last_look=last_look)
+            write_atomically(self.path, document.data, overwrite=False, last_look=last_look)
         return document
 
     def check(self, events: Sequence[Event]) -> None:
         """Refuse, without writing, a charge that the cap does not allow."""
-        _refuse_beyond_cap(self.read(), events, self.path)
+        _refuse_beyond_cap(self._look(), events, self.path)
 
-    def reserve(self, events: Sequence[Event], description: Mapping[str, object]) -> Json:
+    def reserve(self, events: Sequence[Event], description: Mapping[str, object]) -> str:
         """Charge a run: on disk when this returns.
 
         Parameters
@@ -123,8 +138,8 @@ class Ledger:
 
         Returns
         -------
-        mapping
-            The entry as written.
+        str
+            The run's name.
 
         Raises
         ------
@@ -134,7 +149,7 @@ class Ledger:
             The file could not be locked, read or written.
         """
         with self._locked() as last_look:
-            document = self.read()
+            document = self._look()
             _refuse_beyond_cap(document, events, self.path)
             run = uuid.uuid4().hex
             self._reserved[run] = {
@@ -144,9 +159,8 @@ class Ledger:
                 "events": [event.to_json() for event in events],
                 **description,
             }
-            document = document.append(self._reserved[run])
-            self._write(document, last_look)
-        return document.entries[-1]
+            self._write(document.append(self._reserved[run]), last_look)
+        return run
 
     def close(self, run: str, outcome: str, **detail: str) -> None:
         """Append how a run ended, ``released`` or ``aborted``. The charge does not change.
@@ -158,12 +172,11 @@ class Ledger:
             old copy. The charge was written once more, so that it is not lost.
         """
         with self._locked() as last_look:
-            document = self.read()
-            lost = document.outcomes().get(run) != "unreleased"
-            if lost:
-                document = document.append(self._reserved[run])
-            document = document.append({"kind": outcome, "run": run, "time": _now(), **detail})
-            self._write(document, last_look)
+            document = self._look()
+            end: Json = {"kind": outcome, "run": run, "time": _now(), **detail}
+            lost = run not in document.checkpoint.open_runs
+            entries = [self._reserved[run], end] if lost else [end]
+            self._write(document.append(*entries), last_look)
         if lost:
             raise PrivacyError(
                 f"{self.path}: was replaced while the run went on; its charge was written again",
@@ -171,7 +184,7 @@ class Ledger:
             )
 
     def _write(self, document: LedgerDocument, last_look: Callable[[], None]) -> None:
-        write_atomically(self.path, document.to_bytes(), overwrite=True, last_look=last_look)
+        write_atomically(self.path, document.data, overwrite=True, last_look=last_look)
         self._known = document
 
     def _locked(self) -> AbstractContextManager[Callable[[], None]]:
@@ -197,6 +210,15 @@ def _refuse_beyond_cap(document: LedgerDocument, events: Sequence[Event], path: 
             hint="ask for less (`dpfit budget LEDGER` shows what is left); runs under another "
             "--adjacency need a ledger whose cap has it too",
         )
+
+
+def _holds(stream: BinaryIO, known: bytes) -> bool:
+    """Whether a file holds just these bytes, without a second copy of them; rewinds it if not."""
+    for at in range(0, len(known) + 1, _CHUNK):
+        if stream.read(_CHUNK) != known[at : at + _CHUNK]:
+            stream.seek(0)
+            return False
+    return True
 
 
 def _now() -> str:

@@ -142,6 +142,9 @@ class BitSource:
         self._main_scratch = _Scratch()
         self._aux_scratch = _Scratch()
 
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a source of a run key can be neither pickled nor copied")
+
     def main(self, step: int, first: int) -> WordStream:
         """Stream of one word for each index `first`, `first` + 1, ... of a step.
 
@@ -242,6 +245,12 @@ class _CounterStream:
         words = self._source.continue_main(self, self._next, count)
         self._next += count
         return words
+
+
+def load_cipher() -> None:
+    """Load what makes the bits, so that its absence is found before a charge and not after."""
+    _counter_cipher(bytes(_KEY_BYTES))
+    _block_cipher(bytes(_KEY_BYTES))
 
 
 def _counter_cipher(key: bytes) -> CipherContext:

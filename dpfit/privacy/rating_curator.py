@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dpfit.design.local_ridge import fitted
 from dpfit.design.user_integers import bounded_numbers, bounded_rows, bounded_vectors
 from dpfit.design.user_ratings import UserBlock, UserRatings
+from dpfit.memory import BLAS_BUFFER, require_memory
 from dpfit.privacy.charged_releases import ChargedReleases, SumRelease
 from dpfit.privacy.local_model import LocalModel
 from dpfit.privacy.mechanisms.noise import Noise
@@ -251,6 +252,9 @@ def check_memory(grid: UserGrid) -> None:
     q = grid.rank + 3
     np.empty((grid.n_users, 3 * q))
     np.empty((grid.n_items, q * (q + 1) // 2 + 4 * q))
+    # OpenBLAS ends the process when it cannot have its buffer, which it keeps from its first use.
+    require_memory(BLAS_BUFFER)
+    np.dot(*np.ones((2, 200, 200)))
 
 
 def _weights(block: UserBlock, bounds: ResidualBounds) -> Floats:

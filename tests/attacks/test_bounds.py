@@ -11,7 +11,7 @@ from dpfit.audit.bounds import (
     epsilon_of_rates,
     mu_bound,
     mu_estimate,
-    mu_of_rates,
+    mu_of_errors,
     one_run_epsilon,
     upper_rate,
 )
@@ -27,12 +27,16 @@ def test_upper_rate_is_where_so_few_become_unlikely(count: int) -> None:
 
 @pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
 def test_known_rates_give_the_true_parameters(mu: float) -> None:
-    """With the exact rates of a Gaussian mechanism no bound passes it, and mu is met."""
+    """With the exact rates of a Gaussian mechanism no bound passes it, and mu is met by the
+    threshold in the middle."""
     from scipy.stats import norm
 
     thresholds = np.linspace(-3.0, 3.0 + mu, 50)
     wrong, missed = norm.sf(thresholds), norm.cdf(thresholds - mu)
-    assert mu_of_rates(wrong, missed) == pytest.approx(mu)
+    of_errors = mu_of_errors((wrong + missed) / 2.0)
+    assert of_errors.max() <= mu * (1.0 + 1e-12)
+    middle = np.array(norm.sf(mu / 2.0))
+    assert mu_of_errors(middle) == pytest.approx(mu)
     for delta in (0.0, 1e-5, 0.01):
         for epsilon in epsilon_of_rates(wrong, missed, delta):
             assert epsilon == 0.0 or gaussian_delta(mu, epsilon) >= delta * (1.0 - 1e-9)
@@ -49,15 +53,17 @@ def test_equal_scores_show_nothing_and_separate_ones_all_that_trials_can() -> No
     assert (apart.false_positives, apart.true_positives, apart.trials) == (0, 300, 300)
 
 
-def test_bounds_hold_as_often_as_stated() -> None:
+@pytest.mark.parametrize("threshold", [None, 0.5, 0.0, 1.0])
+def test_bounds_hold_as_often_as_stated(threshold: float | None) -> None:
     """Of many audits of a known mechanism at most the stated share passes it, by a margin of luck
-    that has a chance below 1e-9; thresholds cost nothing, as their trials do not count."""
+    that has a chance below 1e-9; thresholds cost nothing, as their trials do not count, nor does
+    one that makes unequal errors."""
     rng = np.random.default_rng(0)
     audits, mu = 400, 1.0
     failures = estimates = 0
     for _ in range(audits):
         scores = rng.standard_normal(80), rng.standard_normal(80) + mu
-        failures += mu_bound(scores, 0.8).value > mu
+        failures += mu_bound(scores, 0.8, threshold=threshold).value > mu
         estimate = mu_estimate(scores, 0.8)
         estimates += not estimate.low <= mu <= estimate.high
     most = binom.isf(1e-9, audits, 0.2)

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ class Dpfit:
     def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
         self.folder = folder
         self._capture = capture
+        self._started: list[subprocess.Popen[bytes]] = []
 
     # --- running ---------------------------------------------------------------------------------
 
@@ -73,7 +74,16 @@ class Dpfit:
     def start(self, *args: str, **options: Any) -> subprocess.Popen[bytes]:
         """Begun, not waited for; stderr is a pipe."""
         options = {"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE, **options}
-        return subprocess.Popen([*self.program, *args], cwd=self.folder, **options)
+        process = subprocess.Popen([*self.program, *args], cwd=self.folder, **options)
+        self._started.append(process)
+        return process
+
+    def end(self) -> None:
+        """Kill what a failed test left running."""
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
 
     @staticmethod
     def until(happened: Callable[[], object], process: subprocess.Popen[bytes]) -> None:
@@ -144,12 +154,14 @@ class Dpfit:
 @pytest.fixture
 def dpfit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Dpfit:
+) -> Iterator[Dpfit]:
     """dpfit in an empty working directory."""
     for name in [name for name in os.environ if name.startswith("DPFIT_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
-    return Dpfit(tmp_path, capsys)
+    started = Dpfit(tmp_path, capsys)
+    yield started
+    started.end()
 
 
 @pytest.fixture

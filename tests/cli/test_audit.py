@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 FAST = ("audit", "--iterations", "1", "--trials", "40", "--rows", "20")
+TABLE = """
+label = "answer"
+labels = ["no", "yes"]
+row_norm = 2.0
+
+[columns.level]
+role = "categorical"
+levels = ["a", "b", "c"]
+"""
 BUDGET = ("--eps", "4", "--delta", "1e-5")
 
 
@@ -53,6 +63,48 @@ def test_an_audit_among_real_records_is_marked(dpfit: Any, adjacency: str) -> No
     assert outcome.out.splitlines()[0].endswith("tiny.svm: NOT private")
     told = json.loads(dpfit.here(*fast, *asked, "--json", "-q").out)
     assert told["private"] is False
+    assert told["holds"] is True
+
+
+def test_an_audit_of_real_records_reads_as_a_fit_does(dpfit: Any) -> None:
+    """With a schema, labels that are texts, weights, and levels of a column."""
+    rows = [f"{'yes' if i % 3 else 'no'},{i % 5},{'abc'[i % 3]},{1 + i % 2}" for i in range(30)]
+    Path("table.csv").write_text("\n".join(["answer,number,level,times", *rows, ""]))
+    Path("table.toml").write_text(TABLE)
+    asked = ("--data", "table.csv", "--schema", "table.toml", "--weight", "times")
+    fast = ("audit", "--iterations", "1", "--trials", "40", "--algo", "dp-gd", *BUDGET, "--json")
+    told = json.loads(dpfit.here(*fast, *asked).out)
+    assert told["private"] is False
+    assert told["holds"] is True
+    assert told["audited"]["mu_estimate"]["value"] > 0.3
+
+
+def test_an_audit_of_real_ratings(dpfit: Any) -> None:
+    """Of whole users, by default as completions are: added or removed."""
+    rows = [f"u{i},{'abcdef'[i * j % 6]},{1 + (i + j) % 5}" for i in range(9) for j in (1, 5)]
+    Path("ratings.csv").write_text("\n".join(["user,item,value", *rows, ""]))
+    names = ("--user", "user", "--item", "item", "--value", "value", "--duplicates", "last")
+    asked = ("--data", "ratings.csv", "--range", "1", "5", "--rank", "0", *names)
+    fast = ("audit", "--trials", "30", "--algo", "complete-matrix", *BUDGET, "--json")
+    told = json.loads(dpfit.here(*fast, *asked).out)
+    assert told["adjacency"] == "add-remove"
+    assert told["private"] is False
+    assert told["holds"] is True
+    outcome = dpfit.here(*fast, "--data", "ratings.csv")
+    assert "bounds of a rating are not declared" in outcome.err
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace", "huber"])
+def test_everything_that_a_completion_can_be_told(dpfit: Any, noise: str) -> None:
+    """Reaches the audited run."""
+    knee = ("--huber-knee", "1.5") if noise == "huber" else ()
+    asked = ("--noise", noise, *knee, "--rank", "0", "--passes", "2", "--max-per-user", "4")
+    budget = BUDGET if noise == "gaussian" else ("--eps", "4")
+    more = ("--loss", "huber", "--huber-threshold", "0.2", "--range", "1", "5", "--rows", "9")
+    fast = ("audit", "--trials", "20", "--algo", "complete-matrix", *budget, "--json")
+    told = json.loads(dpfit.here(*fast, *asked, *more).out)
+    assert (told["rows"], told["features"]) == (9, 24)
+    assert told["claimed"]["epsilon"] == pytest.approx(4.0, rel=1e-3)
     assert told["holds"] is True
 
 

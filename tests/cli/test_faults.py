@@ -1,32 +1,38 @@
 """What machines do to a run: power cuts, wrong clocks, no descriptors, and long use.
 
-Kills at every step of writing are in ``test_signals.py``, full disks and closed folders in
-``test_ledger.py``.
+Kills at every step of writing are in ``test_kills.py``, want of memory in ``test_memory.py``, full
+disks and closed folders in ``test_ledger.py``.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pytest
 
-from dpfit.errors import DpfitError, PrivacyError
+from dpfit.errors import DataError, DpfitError, PrivacyError
+from dpfit.files.factor_model import FactorModel, parse_factor_model
 from dpfit.files.linear_model import read_linear_model
 from dpfit.privacy import ledger as ledger_module
-from dpfit.privacy import ledger_lines
+from dpfit.privacy import ledger_document
 from dpfit.privacy.accountant import NOTHING, compose
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
+from dpfit.privacy.charged_releases import ChargedReleases
 from dpfit.privacy.events import GaussianEvent, event_from_json
 from dpfit.privacy.ledger import Ledger
-from dpfit.privacy.ledger_document import parse_ledger
+from dpfit.privacy.ledger_document import LedgerDocument, parse_ledger, resume
+from dpfit.privacy.random_bits import BitSource
 
 DOCUMENTED = {0, 1, 2, 3, 4, 5, 6, 7}
 LONG_SOAK = int(os.environ.get("DPFIT_SOAK", "1000"))
@@ -54,6 +60,44 @@ def test_model_cut_at_any_length(dpfit: Any) -> None:
         Path("cut").write_bytes(whole[:length])
         with pytest.raises(DpfitError):
             read_linear_model("cut")
+
+
+def test_factor_model_cut_at_any_length() -> None:
+    """A model of items that lost its end, or has zeros there, is refused and ends no process."""
+    whole = factor_model(items=3, rank=1).to_bytes()
+    for length in range(len(whole)):
+        for cut in (whole[:length], whole[:length].ljust(len(whole), b"\0")):
+            with pytest.raises(DataError):
+                parse_factor_model(cut, "cut")
+
+
+def test_cut_models_are_one_line_of_predict(dpfit: Any) -> None:
+    """Of either kind, at lengths all over the file: status 3, one line, no predictions."""
+    whole = {dpfit.fit(): dpfit.read("tiny.model.json")}
+    whole["m.factors.parquet"] = factor_model(items=3, rank=1).to_bytes()
+    Path("r.csv").write_text("u,i,v\n1,a,2\n", encoding="utf-8")
+    for name, content in whole.items():
+        source = ("tiny.svm",) if name == "tiny.model.json" else ("r.csv", "--pairs", "r.csv")
+        for length in (*range(4, len(content) - 1, len(content) // 9), len(content) - 8):
+            Path(name).write_bytes(content[:length])
+            outcome = dpfit.here("predict", name, *source)
+            assert (outcome.status, outcome.out) == (3, ""), length
+            assert outcome.err.startswith(f"dpfit: error: {name}: ")
+
+
+def factor_model(*, items: int, rank: int) -> FactorModel:
+    return FactorModel(
+        provenance={"version": "x", "events": []},
+        private=True,
+        value_range=(1.0, 5.0),
+        global_mean=3.0,
+        constants={"ridge": 1.0},
+        columns={"user": "u", "item": "i", "value": "v"},
+        items=tuple("abcdefgh"[:items]),
+        bias=np.arange(items) / 8,
+        count=np.full(items, 9.0),
+        factors=np.ones((items, rank)),
+    )
 
 
 # --- clocks and copies ---------------------------------------------------------------------------
@@ -156,6 +200,144 @@ def test_few_descriptors(dpfit: Any) -> None:
     assert len(statuses) >= 2, statuses
 
 
+# --- forks and threads ---------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_during_a_run_draws_nothing(dpfit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that appears once the key exists cannot go on with the run; the parent can."""
+    steps, statuses = [], []
+    real = ChargedReleases._next_step
+
+    def forking(self: ChargedReleases) -> int:
+        step = real(self)
+        steps.append(step)
+        if step == 1:
+            child = os.fork()
+            if not child:
+                try:
+                    self._noise.integers(20, 3, step)
+                except RuntimeError:
+                    os._exit(9)
+                os._exit(0)
+            statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        return step
+
+    monkeypatch.setattr(ChargedReleases, "_next_step", forking)
+    dpfit.fit("--threads", "1")
+    assert statuses == [9]
+    assert steps == list(range(len(steps)))
+    assert len(steps) > 2
+
+
+@pytest.mark.parametrize("command", ["fit", "complete-matrix"])
+@pytest.mark.usefixtures("inputs")
+def test_helper_threads_draw_nothing(
+    dpfit: Any, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Random words are asked for by the main thread alone, however many threads compute."""
+    drew = set()
+
+    def watched(name: str) -> None:
+        real = getattr(BitSource, name)
+
+        def call(self: BitSource, *args: Any) -> Any:
+            drew.add(threading.current_thread())
+            return real(self, *args)
+
+        monkeypatch.setattr(BitSource, name, call)
+
+    for name in ("main", "continue_main", "aux", "deep"):
+        watched(name)
+    args = ("fit", "tiny.svm", *dpfit.budget, "--force") if command == "fit" else MATRIX
+    assert dpfit.here(*args, "--threads", "3").status == 0
+    assert drew == {threading.main_thread()}
+
+
+# --- every command: no streams, no room, no permission --------------------------------------------
+
+RATINGS = "".join(
+    f"{user},{item},{(user * item) % 5 + 1}\n" for user in range(20) for item in range(4)
+)
+MATRIX = ("complete-matrix", "r.csv", "--user", "u", "--item", "i", "--value", "v")
+MATRIX += ("--range", "1", "5", "--eps", "4", "--delta", "0.001", "--n-users", "20")
+MATRIX += ("--items", "items", "--force", "-q")
+COMMANDS = {
+    "complete-matrix": (MATRIX, "r.factors.parquet"),
+    "predict": (("predict", "tiny.model.json", "tiny.svm", "-o", "p.parquet"), "p.parquet"),
+    "predict ratings": (
+        ("predict", "m.factors.parquet", "r.csv", "--pairs", "r.csv", "-o", "p.csv"),
+        "p.csv",
+    ),
+    "budget": (("budget", "c.json", "--cap-eps", "9", "--cap-delta", "0.001"), "c.json"),
+    "audit": (
+        ("audit", "--eps", "4", "--delta", "0.001", "--trials", "20", "--algo", "dp-gd", "-q"),
+        "",
+    ),
+}
+
+
+@pytest.fixture
+def inputs(dpfit: Any) -> None:
+    """What each command reads."""
+    dpfit.fit()
+    Path("r.csv").write_text("u,i,v\n" + RATINGS, encoding="utf-8")
+    Path("items").write_text("0\n1\n2\n3\n", encoding="utf-8")
+    assert dpfit.here(*MATRIX, "-o", "m.factors.parquet").status == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.usefixtures("inputs")
+def test_closed_streams_of_every_command(dpfit: Any, command: str) -> None:
+    """Without standard streams a run works, and its files hold what they should."""
+    args, name = COMMANDS[command]
+    args = (*args, "--seed", "1") if command == "complete-matrix" else args
+    outcome = dpfit(*args, prefix=["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"])
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
+    if name:
+        closed = dpfit.read(name)
+        Path(name).unlink()
+        assert dpfit.here(*args).status == 0
+        assert dpfit.read(name) == closed
+
+
+@pytest.mark.parametrize("command", [name for name, (_, wrote) in COMMANDS.items() if wrote])
+@pytest.mark.usefixtures("inputs")
+def test_no_room_for_any_file(dpfit: Any, command: str) -> None:
+    """A limit within the file that a command writes: 5, one line, no half file, a whole account."""
+    args, name = COMMANDS[command]
+    assert dpfit.here(*args).status == 0
+    size = len(dpfit.read(name)) * 9 // 10
+    Path(name).unlink()
+    before = dpfit.names()
+    args = (*args, "--ledger", "small.json") if command == "complete-matrix" else args
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    outcome = dpfit(*args, preexec_fn=limit)
+    assert outcome.status == 5, outcome.err
+    assert f"{name}: cannot be written: file too large" in outcome.err
+    assert dpfit.names() - before <= {"small.json"}
+    if command == "complete-matrix":
+        assert dpfit.outcomes("small.json") == ["aborted"]
+
+
+@pytest.mark.parametrize("command", [name for name, (_, wrote) in COMMANDS.items() if wrote])
+@pytest.mark.usefixtures("inputs")
+def test_a_folder_that_takes_no_file(dpfit: Any, command: str, as_user: list[str]) -> None:
+    """Nothing can be written into a read-only folder: 5, and nothing is charged or left."""
+    args = COMMANDS[command][0]
+    before = dpfit.names()
+    dpfit.folder.chmod(0o555)
+    try:
+        outcome = dpfit(*args, prefix=as_user)
+    finally:
+        dpfit.folder.chmod(0o755)
+    assert outcome.status == 5, outcome.err
+    assert dpfit.names() == before
+
+
 # --- many processes, many runs -------------------------------------------------------------------
 
 BARRIER = """
@@ -172,7 +354,7 @@ ledger.check([event])
 print("ready", flush=True)
 sys.stdin.read()
 try:
-    run = ledger.reserve([event], {"dataset": sys.argv[1]})["run"]
+    run = ledger.reserve([event], {"dataset": sys.argv[1]})
 except PrivacyError:
     sys.exit(4)
 ledger.close(run, "released")
@@ -210,40 +392,44 @@ def test_processes_released_by_a_barrier(dpfit: Any, together: int, allowed: int
 
 @pytest.mark.parametrize("runs", [200, pytest.param(LONG_SOAK, marks=pytest.mark.slow)])
 def test_soak(dpfit: Any, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many short runs on one ledger: the total is exact, and no run parses more than the first did.
+    """Many short runs on one capped ledger: the total is exact, and no run reads an old entry.
 
-    With ``-s`` the median milliseconds of a run are printed for every tenth of them; DPFIT_SOAK is
-    the number of runs of the slow one. Ten thousand take an hour or so.
+    With ``-s`` the median of CPU time, and of time by the clock, is printed for every tenth of the
+    runs; DPFIT_SOAK is the number of runs of the slow one. Ten thousand take half an hour or so.
     """
     dpfit.svm()
     args = ("--eps", "0.01", "--delta", "1e-6", "--algo", "dp-gd", "--no-intercept", "--force")
     args = ("fit", "tiny.svm", *args, *dpfit.facts, "--iterations", "1", "--threads", "1")
-    parsed = 0
-    real = ledger_lines._parsed
+    cap = ("--cap-eps", "100", "--cap-delta", "1e-6")
+    assert dpfit.here("budget", "tiny.ledger.json", *cap).status == 0
 
-    def counting(line: bytes) -> dict[str, object]:
-        nonlocal parsed
-        parsed += 1
-        return real(line)
+    def never(*_: object) -> None:
+        raise AssertionError
 
-    monkeypatch.setattr(ledger_lines, "_parsed", counting)
-    seconds, work = [], []
-    for _ in range(runs):
-        parsed, start = 0, time.perf_counter()
-        assert dpfit.here(*args).status == 0
-        seconds.append(time.perf_counter() - start)
-        work.append(parsed)
-    assert max(work[2:]) == work[2]
-    tenth = runs // 10
-    medians = [median(seconds[i : i + tenth]) for i in range(0, runs, tenth)]
-    print(f"{runs} runs, median ms by tenth:", *(round(1000 * value, 1) for value in medians))
+    seconds = list[tuple[float, float]]()
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_document, "_line", never)
+        patched.setattr(LedgerDocument, "entries", never)
+        for _ in range(runs):
+            start = time.process_time(), time.perf_counter()
+            assert dpfit.here(*args).status == 0
+            seconds.append((time.process_time() - start[0], time.perf_counter() - start[1]))
+    for name, times in zip(("CPU", "clock"), zip(*seconds, strict=True), strict=True):
+        tenths = [median(times[i : i + runs // 10]) for i in range(0, runs, runs // 10)]
+        print(f"{runs} runs, median ms by tenth, {name}:", *(f"{1000 * t:.1f}" for t in tenths))
     entries = dpfit.json("tiny.ledger.json")["entries"]
     assert Counter(entry["kind"] for entry in entries) == {"reserved": runs, "released": runs}
     one = [event_from_json(event) for event in entries[0]["events"]]
+    exact = compose(one * runs, Adjacency.REPLACE_ONE)
+    resumed = resume(dpfit.read("tiny.ledger.json"))
+    assert resumed is not None
+    assert resumed.checkpoint.cost == exact
+    assert resumed.checkpoint.open_runs == set()
     document = Ledger("tiny.ledger.json", lock_timeout=0).read()
+    assert document.checkpoint == resumed.checkpoint
     for adjacency in Adjacency:
-        exact = sum((compose(one, adjacency) for _ in range(runs)), NOTHING)
-        assert document.cost(adjacency) == exact
+        costs = [cost for _, cost in document.charges(adjacency)]
+        assert sum(costs, NOTHING) == document.cost(adjacency) == compose(one * runs, adjacency)
 
 
 def test_modes_follow_the_umask(dpfit: Any) -> None:

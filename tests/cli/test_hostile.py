@@ -172,3 +172,11 @@ def test_memory_of_a_closed_process_is_not_needed() -> None:
     subprocess.run([os.sys.executable, "-c", code], check=True)
     with locked("x", timeout=0):
         pass
+
+
+def test_a_device_is_no_model(dpfit: Any) -> None:
+    """Reading a model ends: one without an end is invalid data."""
+    dpfit.svm("a.svm")
+    run = dpfit.here("predict", "/dev/zero", "a.svm")
+    assert run.status == 3
+    assert "larger than a model" in run.err

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dpfit.files.linear_model import read_linear_model
 from dpfit.files.lock import locked
 
 ENDLESS = ("--iterations", "1000000")
@@ -104,144 +102,6 @@ def test_kill_while_fitting(dpfit: Any) -> None:
     assert dpfit.outcomes() == ["unreleased"]
     dpfit.fit("--lock-timeout", "0")
     assert dpfit.outcomes() == ["unreleased", "released"]
-
-
-# --- kill -9 at every step of writing ------------------------------------------------------------
-
-KILLER = r'''
-"""argv: folder, first run's arguments. For k = 0, 1, ...: a copy, a run killed at its k-th step."""
-import json, os, shutil, signal, sys, tempfile
-
-import dpfit.cli.fit, dpfit.cli.fit_inputs, dpfit.data.libsvm, scipy.sparse, uuid
-from dpfit.cli import app
-from dpfit.privacy import random_bits
-
-folder, arguments = sys.argv[1], sys.argv[2:]
-app.run(["fit", "x.svm", "--print-config"])  # what Typer imports late is then there for every child
-random_bits.BitSource(random_bits.RunKey.from_seed(1)).main(0, 0)
-STEPS = [(os, n) for n in ("open", "link", "replace", "unlink", "fsync", "fchmod", "dup", "fdopen",
-                           "close", "ftruncate", "pwrite")]
-
-
-class Torn:
-    """A file that is killed in the middle of its first write."""
-
-    def __init__(self, stream, step):
-        self.stream, self.step = stream, step
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *ended):
-        self.stream.close()
-
-    def write(self, data):
-        self.stream.write(data[: len(data) // 2])
-        self.stream.flush()
-        self.step("half a write")
-        self.stream.write(data[len(data) // 2 :])
-
-
-def run(k):
-    """In a child: die at step k; None: do not."""
-    count = 0
-
-    def step(name):
-        nonlocal count
-        if count == k:
-            with open("killed-at", "w") as note:
-                note.write(name)
-            os.kill(os.getpid(), signal.SIGKILL)
-        count += 1
-
-    def counted(name, real):
-        def call(*args, **options):
-            step(name)
-            result = real(*args, **options)
-            return Torn(result, step) if name == "fdopen" and "wb" in args else result
-        return call
-
-    real_key = random_bits.RunKey.from_system
-
-    def key():
-        open("key-made", "w").close()
-        return real_key()
-
-    if k is not None:
-        random_bits.RunKey.from_system = key
-        for module, name in STEPS:
-            setattr(module, name, counted(name, getattr(module, name)))
-    return app.run(arguments)
-
-
-def child(where, k):
-    pid = os.fork()
-    if pid == 0:
-        os.chdir(where)
-        os._exit(run(k))
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
-k, ended = 0, -9
-while ended == -9:
-    where = os.path.join(folder, str(k))
-    shutil.copytree(os.path.join(folder, "start"), where)
-    ended = child(where, k)
-    if k % 3 == 0:
-        shutil.copytree(where, os.path.join(folder, f"{k}-again"))
-        again = child(os.path.join(folder, f"{k}-again"), None)
-        assert again == 0, (k, again)
-    k += 1
-assert ended == 0, ended
-print(k - 1)
-'''
-
-
-@pytest.mark.parametrize("earlier", [0, 1], ids=["new ledger", "old ledger"])
-def test_kill_at_every_step(dpfit: Any, earlier: int) -> None:
-    """Killed before any step of writing: a valid ledger that covers what got out, no half file.
-
-    The noise key is not made before the charge is on disk, a model is whole or absent, and the next
-    run works (tried after every third step).
-    """
-    start = dpfit.folder / "start"
-    start.mkdir()
-    dpfit.svm("start/tiny.svm")
-    args = ["fit", "tiny.svm", *dpfit.budget, *dpfit.facts, "--force", "--threads", "1"]
-    if earlier:
-        assert dpfit(*args, "-o", "old", cwd=start).status == 0
-    ended = subprocess.run(
-        [sys.executable, "-c", KILLER, str(dpfit.folder), *args],
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr.decode()
-    steps = int(ended.stdout.splitlines()[-1])
-    assert steps > 30
-    for k in range(steps):
-        check_after_kill(dpfit, k, earlier)
-
-
-def check_after_kill(dpfit: Any, k: int, earlier: int) -> None:
-    """The laws of one killed run."""
-    folder = dpfit.folder / str(k)
-    where = f"step {k}, {(folder / 'killed-at').read_text()}"
-    names = {path.name for path in folder.iterdir()}
-    whole = {name for name in names if not name.startswith(".") and not name.endswith(".lock")}
-    known = {"tiny.svm", "old", "tiny.ledger.json", "tiny.model.json", "key-made", "killed-at"}
-    assert whole <= known, where
-    outcomes = dpfit.outcomes(f"{k}/tiny.ledger.json") if "tiny.ledger.json" in names else []
-    assert outcomes[:earlier] == ["released"] * earlier, where
-    if "key-made" in names or "tiny.model.json" in names:
-        assert len(outcomes) == earlier + 1, where
-    if outcomes[earlier:] == ["released"]:
-        assert "tiny.model.json" in names, where
-    if "tiny.model.json" in names:
-        read_linear_model(str(folder / "tiny.model.json"))
-    if k % 3 == 0:
-        again = dpfit.outcomes(f"{k}-again/tiny.ledger.json")
-        assert again == [*outcomes, "released"], where
 
 
 # --- closed pipes and descriptors ----------------------------------------------------------------

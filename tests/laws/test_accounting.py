@@ -623,3 +623,24 @@ def test_accounting_needs_the_standard_library_only() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_long_sums_stay_short_and_never_understate() -> None:
+    """Runs that each have their own denominator: the total is short, not below the exact sum, and
+    no more than 2^-256 for each run above it."""
+    rates = [Fraction(1, 10**9 + 2 * number) for number in range(1000)]
+    events = [
+        PureEvent(label="x", epsilon=PerAdjacency(replace_one=rate, add_remove=rate))
+        for rate in rates
+    ]
+    costs = [compose([event], REPLACE) for event in events]
+    exact = sum(rates)
+    assert exact.denominator.bit_length() > 10_000
+    total = sum(costs, NOTHING)
+    for value in (total.gaussian, total.rho, total.noise, total.pure):
+        assert value is not None
+        assert value.denominator.bit_length() <= 4097
+    assert total.pure is not None
+    assert 0 <= total.pure - exact < Fraction(len(events), 2**256)
+    assert total.pure != exact
+    assert sum(costs[:100], NOTHING).pure == sum(rates[:100])

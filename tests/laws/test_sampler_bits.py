@@ -5,11 +5,16 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 
+from dpfit.privacy.charged_releases import ChargedReleases
 from dpfit.privacy.mechanisms.gaussian import GaussianNoise
+from dpfit.privacy.mechanisms.noise import ExactNoise
 from dpfit.privacy.random_bits import BitSource, RunKey
 
 KEY = RunKey.from_seed(11)
@@ -22,11 +27,34 @@ def test_key_is_neither_pickled_nor_copied(action: object) -> None:
         action(RunKey.from_system())  # type: ignore[operator]
 
 
-def test_source_and_sampler_are_not_pickled() -> None:
-    """They hold a key."""
-    for owner in (BitSource(KEY), GaussianNoise(BitSource(KEY))):
-        with pytest.raises(TypeError):
-            pickle.dumps(owner)
+@pytest.mark.parametrize("action", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_no_holder_of_a_key_is_pickled_or_copied(action: Any) -> None:
+    """A source shares its key with no second one, and charged releases their steps."""
+    source = BitSource(KEY)
+    for owner in (source, ChargedReleases([], ExactNoise(source))):
+        with pytest.raises(TypeError, match="neither pickled nor copied"):
+            action(owner)
+    if (
+        action is not copy.copy
+    ):  # a second sampler on one source is harmless: steps are the caller's
+        with pytest.raises(TypeError, match="neither pickled nor copied"):
+            action(GaussianNoise(source))
+
+
+def test_threads_with_sources_of_their_own_share_no_state() -> None:
+    """At one moment, on one key: each gets the words of its own steps, as it would alone."""
+    alone = [BitSource(KEY).main(step, 0).take(5000).copy() for step in range(8)]
+    together = threading.Barrier(8)
+
+    def draw(step: int) -> Any:
+        source = BitSource(KEY)
+        together.wait()
+        return [source.main(step, 0).take(5000).copy() for _ in range(20)]
+
+    with ThreadPoolExecutor(8) as pool:
+        for step, drawn in enumerate(pool.map(draw, range(8))):
+            assert all(np.array_equal(words, alone[step]) for words in drawn)
+    assert len({words.tobytes() for words in alone}) == 8
 
 
 def test_key_is_not_shown() -> None:

@@ -197,13 +197,13 @@ def test_the_program_in_the_ledger_page_refuses_a_changed_entry(tmp_path: Path) 
 
 
 def written_ledger(folder: Path, *runs: list[Event]) -> tuple[Path, LedgerDocument]:
-    document = LedgerDocument(Cap(8.0, 1e-6, Adjacency.REPLACE_ONE))
+    document = LedgerDocument.start(Cap(8.0, 1e-6, Adjacency.REPLACE_ONE))
     for number, events in enumerate(runs):
         head = {"kind": "reserved", "run": f"run {number}", "dataset": "Größe \x1f\u2028"}
         document = document.append({**head, "events": [event.to_json() for event in events]})
         document = document.append({"kind": "aborted", "run": f"run {number}", "reason": "SIGINT"})
     path = folder / "some.ledger.json"
-    path.write_bytes(document.to_bytes())
+    path.write_bytes(document.data)
     return path, document
 
 

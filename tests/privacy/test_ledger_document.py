@@ -16,8 +16,10 @@ from dpfit.errors import PrivacyError
 from dpfit.privacy import ledger_document
 from dpfit.privacy.accountant import NOTHING, compose
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
+from dpfit.privacy.canonical_json import canonical, digest
 from dpfit.privacy.events import GaussianEvent
-from dpfit.privacy.ledger_document import Cap, LedgerDocument, events_of, parse_ledger
+from dpfit.privacy.ledger_checkpoint import events_of
+from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger, resume
 
 
 def reserved(run: str, scale: int = 1000) -> dict[str, Any]:
@@ -28,21 +30,21 @@ def reserved(run: str, scale: int = 1000) -> dict[str, Any]:
 
 def ledger() -> LedgerDocument:
     """Three runs: released, aborted, and without a word."""
-    document = LedgerDocument(Cap(4.0, 1e-6, Adjacency.REPLACE_ONE)).append(reserved("a"))
+    document = LedgerDocument.start(Cap(4.0, 1e-6, Adjacency.REPLACE_ONE)).append(reserved("a"))
     document = document.append({"kind": "released", "run": "a", "model_sha256": "0"})
     document = document.append(reserved("b", 10)).append({"kind": "aborted", "run": "b"})
     return document.append(reserved("c"))
 
 
-WHOLE = ledger().to_bytes()
+WHOLE = ledger().data
 
 
 def test_round_trip() -> None:
     """parse(write(x)) = x, and the same document gives the same bytes."""
     parsed = parse_ledger(WHOLE, "l")
     assert parsed == ledger()
-    assert parsed.to_bytes() == WHOLE
-    assert parse_ledger(LedgerDocument().to_bytes(), "l") == LedgerDocument()
+    assert parsed.data == WHOLE
+    assert parse_ledger(LedgerDocument.start().data, "l") == LedgerDocument.start()
 
 
 def test_every_reservation_counts() -> None:
@@ -51,7 +53,9 @@ def test_every_reservation_counts() -> None:
     assert document.outcomes() == {"a": "released", "b": "aborted", "c": "unreleased"}
     cost = document.cost(Adjacency.REPLACE_ONE)
     assert cost.gaussian == 2 * cost.gaussian.__class__(400, 10**6) + 4
-    bare = LedgerDocument().append(reserved("a")).append(reserved("b", 10)).append(reserved("c"))
+    bare = (
+        LedgerDocument.start().append(reserved("a")).append(reserved("b", 10)).append(reserved("c"))
+    )
     assert bare.cost(Adjacency.REPLACE_ONE) == cost
 
 
@@ -63,6 +67,7 @@ def test_every_reservation_counts() -> None:
 def test_changed_bytes(at: int, removed: int, added: bytes) -> None:
     """Bytes changed, lost or added anywhere: refused, or without a meaning."""
     changed = WHOLE[:at] + added + WHOLE[at + removed :]
+    assert resume(changed) == (ledger() if changed == WHOLE else None)
     with contextlib.suppress(PrivacyError):
         assert parse_ledger(changed, "l") == ledger()
 
@@ -97,6 +102,15 @@ EDITS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "hash removed": lambda root: root["entries"][4].pop("hash"),
     "entry that is none": lambda root: root["entries"].insert(1, 7),
     "schema changed": lambda root: root.update(schema="dpfit-ledger/2"),
+    "cost of checkpoint lowered": lambda root: root["checkpoint"]["cost"].update(gaussian="0/1"),
+    "cost of checkpoint as a number": lambda root: root["checkpoint"].update(cost=0),
+    "checkpoint of another version": lambda root: root["checkpoint"].update(dpfit="0"),
+    "checkpoint of no version": lambda root: root["checkpoint"].pop("dpfit"),
+    "checkpoint that is none": lambda root: root.update(checkpoint=None),
+    "checkpoint removed": lambda root: root.pop("checkpoint"),
+    "run of checkpoint closed": lambda root: root["checkpoint"].update(open=[]),
+    "last line changed": lambda root: root.update(sha256="0" * 64),
+    "last line removed": lambda root: root.pop("sha256"),
     "key beside the entries": lambda root: root.update(more=1),
 }
 
@@ -104,10 +118,29 @@ EDITS: dict[str, Callable[[dict[str, Any]], Any]] = {
 @pytest.mark.parametrize("edit", EDITS)
 def test_edits_are_found(edit: str) -> None:
     """An edited, moved or missing entry, or another cap, is refused at its place."""
-    with pytest.raises(
-        PrivacyError, match=r"^l: damaged ledger: (entry [1-6] of [4-6]: |it is not a )"
-    ):
+    place = "(entry [1-6] of [4-6]: |it is not a |the document: )"
+    with pytest.raises(PrivacyError, match=f"^l: damaged ledger: {place}"):
         parse_ledger(edited(EDITS[edit]), "l")
+
+
+def earlier(root: dict[str, Any]) -> None:
+    """Make a ledger as it was before there were checkpoints."""
+    del root["checkpoint"], root["sha256"]
+
+
+@pytest.mark.parametrize(
+    "edit", [name for name in EDITS if not {"checkpoint", "last"} & {*name.split()}]
+)
+def test_edits_of_earlier_ledgers_are_found(edit: str) -> None:
+    """The chain alone finds them too."""
+
+    def both(root: dict[str, Any]) -> None:
+        EDITS[edit](root)
+        earlier(root)
+
+    assert parse_ledger(edited(earlier), "l") == ledger()
+    with pytest.raises(PrivacyError, match=r"^l: damaged ledger: (entry [1-6] of [4-6]: |it is )"):
+        parse_ledger(edited(both), "l")
 
 
 @pytest.mark.parametrize("epsilon", ["1e999", "-1", "0", '"4"', "null", "9" * 400, "9" * 5000])
@@ -118,30 +151,49 @@ def test_unusable_caps(epsilon: str) -> None:
         parse_ledger(f'{{"schema":"dpfit-ledger/1","cap":{cap},"entries":[]}}'.encode(), "l")
 
 
-def test_well_chained_nonsense() -> None:
-    """A chain that is intact but says what cannot be is refused too."""
-    nonsense: list[dict[str, Any]] = [
-        {"kind": "released", "run": "never begun"},
-        {"kind": "forgiven", "run": "a"},
-        {"kind": "reserved", "run": "a", "events": [{"mechanism": "magic"}]},
-        {"kind": "reserved", "run": "a", "events": "none"},
-        {"kind": "reserved", "run": "a"},
-        {"kind": "reserved", "run": 7, "events": reserved("a")["events"]},
-        {"kind": ["reserved"], "run": "a", "events": reserved("a")["events"]},
-    ]
-    for content in nonsense:
-        with pytest.raises(PrivacyError, match="entry 1 of 1"):
-            parse_ledger(LedgerDocument().append(content).to_bytes(), "l")
+def chained(contents: list[dict[str, Any]], cap: Cap | None = None) -> bytes:
+    """A ledger with a right chain of whatever contents, as a forger would write it."""
+    root: dict[str, Any] = {"schema": "dpfit-ledger/1", "cap": cap.to_json() if cap else None}
+    tip, lines = digest(root), list[str]()
+    for content in contents:
+        entry = {**content, "previous": tip}
+        tip = entry["hash"] = digest(entry)
+        lines.append(canonical(entry))
+    head = f'{{"schema":"dpfit-ledger/1",\n"cap":{canonical(root["cap"])},\n"entries":[\n'
+    return (head + ",\n".join(lines) + "\n]}\n").encode()
+
+
+NONSENSE: list[dict[str, Any]] = [
+    {"kind": "released", "run": "never begun"},
+    {"kind": "forgiven", "run": "a"},
+    {"kind": "reserved", "run": "a", "events": [{"mechanism": "magic"}]},
+    {"kind": "reserved", "run": "a", "events": "none"},
+    {"kind": "reserved", "run": "a", "events": []},
+    {"kind": "reserved", "run": "a"},
+    {"kind": "reserved", "events": reserved("a")["events"]},
+    {"kind": "reserved", "run": 7, "events": reserved("a")["events"]},
+    {"kind": ["reserved"], "run": "a", "events": reserved("a")["events"]},
+]
+
+
+@pytest.mark.parametrize("content", NONSENSE)
+def test_well_chained_nonsense(content: dict[str, Any]) -> None:
+    """A chain that is intact but says what cannot be is refused, and dpfit does not write it."""
+    data = chained([reserved("b"), content])
+    for layout in (data, in_one_line(data)):
+        with pytest.raises(PrivacyError, match="entry 2 of 2"):
+            parse_ledger(layout, "l")
+    with pytest.raises((ValueError, KeyError)):
+        LedgerDocument.start().append(content)
 
 
 def test_old_copy_is_valid() -> None:
     """A ledger without its last entries is valid: it cannot know of them (documented)."""
-    document = ledger()
-    shorter = LedgerDocument(document.cap, document.entries[:2])
-    assert parse_ledger(shorter.to_bytes(), "l") == shorter
+    shorter = LedgerDocument.start(ledger().cap).append(reserved("a"))
+    assert parse_ledger(shorter.data, "l") == shorter
 
 
-# --- the reader of lines -------------------------------------------------------------------------
+# --- line by line --------------------------------------------------------------------------------
 
 VALUES = st.recursive(
     st.none()
@@ -162,21 +214,26 @@ MEMBERS = st.dictionaries(
 )
 
 
+def in_one_line(data: bytes) -> bytes:
+    """The same content in a layout that has no lines to read one by one."""
+    return data.replace(b'"entries":[\n', b'"entries":[ ')
+
+
 def slowly(data: bytes) -> LedgerDocument:
-    """What the reader of any layout makes of a ledger: a blank at its end changes the layout."""
-    return parse_ledger(data + b" ", "l")
+    """What the reader of any layout makes of a ledger."""
+    return parse_ledger(in_one_line(data), "l")
 
 
 @given(st.lists(MEMBERS, max_size=4), st.sampled_from([None, Cap(4.0, 1e-6, Adjacency.ADD_REMOVE)]))
 def test_lines_are_read_as_any_layout_is(members: list[dict[str, Any]], cap: Cap | None) -> None:
-    """Whatever members entries have, both readers give the same document, and the same bytes."""
-    document = LedgerDocument(cap)
+    """Whatever members entries have, every reader gives the same document, and the same bytes."""
+    document = LedgerDocument.start(cap)
     for number, more in enumerate(members):
         document = document.append({**more, **reserved(f"{number:x}")})
         document = document.append({**more, "kind": "aborted", "run": f"{number:x}"})
-    data = document.to_bytes()
-    assert parse_ledger(data, "l") == slowly(data) == document
-    assert parse_ledger(data, "l").to_bytes() == slowly(data).to_bytes() == data
+    data = document.data
+    assert parse_ledger(data, "l") == slowly(data) == document == resume(data)
+    assert parse_ledger(data, "l").data == slowly(data).data == data
 
 
 @given(
@@ -185,72 +242,33 @@ def test_lines_are_read_as_any_layout_is(members: list[dict[str, Any]], cap: Cap
     added=st.binary(max_size=4) | st.sampled_from([b'"', b'"run":"a",', b'"hash":"0",', b",\n{}"]),
 )
 def test_both_readers_refuse_the_same(at: int, removed: int, added: bytes) -> None:
-    """A changed ledger is accepted by both readers or by none, also by one that knew it before."""
+    """A changed ledger is accepted by both readers or by none."""
     changed = WHOLE[:at] + added + WHOLE[at + removed :]
     answers = []
     for read in (
         lambda: parse_ledger(changed, "l"),
-        lambda: parse_ledger(changed, "l", parse_ledger(WHOLE, "l")),
         lambda: slowly(changed),
     ):
         try:
-            answers.append(read().to_bytes())
+            answers.append(read().data)
         except PrivacyError:
             answers.append(b"refused")
-    assert answers[0] == answers[1] == answers[2]
-
-
-def rechained(document: LedgerDocument, change: Callable[[dict[str, Any]], Any]) -> bytes:
-    """The document with every entry changed and the chain computed anew, as a forger would."""
-    anew = LedgerDocument(document.cap)
-    for entry in document.entries:
-        content = {key: entry[key] for key in entry if key not in ("hash", "previous")}
-        change(content)
-        anew = anew.append(content)
-    return anew.to_bytes()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda entry: entry.update(kind="released"),
-        lambda entry: entry.update(events=[]),
-        lambda entry: entry.pop("run"),
-        lambda entry: entry.update(run=["a"]),
-    ],
-)
-def test_nonsense_in_lines(change: Callable[[dict[str, Any]], Any]) -> None:
-    """A forged chain in the very layout of dpfit is held to the same rules."""
-    with pytest.raises(PrivacyError, match=r"entry [1-5] of 5"):
-        parse_ledger(rechained(ledger(), change), "l")
+    assert answers[0] == answers[1]
 
 
 def test_a_name_that_occurs_twice_in_a_line() -> None:
-    """A second member of the same name, hashed along with the line, is refused."""
+    """A second member of the same name, hashed along with the line or not, is refused."""
     line = WHOLE.split(b"\n")[3].removesuffix(b",")
     doubled = line.replace(b'{"dataset"', b'{"dataset":"x","dataset"', 1)
     assert doubled != line
+    with pytest.raises(PrivacyError, match="a key occurs twice"):
+        parse_ledger(WHOLE.replace(line, doubled), "l")
     claimed = json.loads(line)["hash"].encode()
     unhashed = doubled.replace(b'"hash":"' + claimed + b'",', b"")
     forged = doubled.replace(claimed, hashlib.sha256(unhashed).hexdigest().encode())
     head, _, _ = WHOLE.partition(line)
     with pytest.raises(PrivacyError, match="a key occurs twice"):
         parse_ledger(head + forged + b"\n]}\n", "l")
-
-
-def test_what_is_known_is_compared() -> None:
-    """A known document spares its lines another check only where they are the same to the byte."""
-    known = parse_ledger(WHOLE, "l")
-    longer = known.append(reserved("d"))
-    assert parse_ledger(longer.to_bytes(), "l", known) == longer
-    assert parse_ledger(WHOLE, "l", longer) == known
-    changed = WHOLE.replace(b'"scale":10,', b'"scale":99,')
-    with pytest.raises(PrivacyError, match="entry 3 of 5"):
-        parse_ledger(changed, "l", known)
-    capless = WHOLE.replace(b'{"adjacency":"replace-one","delta":1e-06,"epsilon":4.0}', b"null", 1)
-    assert capless != WHOLE
-    with pytest.raises(PrivacyError, match="entry 1 of 5"):
-        parse_ledger(capless, "l", known)
 
 
 def test_large_ledgers_are_read_by_lines_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,11 +283,11 @@ def test_large_ledgers_are_read_by_lines_only(monkeypatch: pytest.MonkeyPatch) -
 
 def test_alike_runs_cost_their_number() -> None:
     """The total is the exact sum, whether or not runs share their events."""
-    document = LedgerDocument()
+    document = LedgerDocument.start()
     for number in range(50):
         document = document.append(reserved(f"{number:x}", 10 + number % 3))
-    shared = parse_ledger(document.to_bytes(), "l")
-    events = [event for entry in document.reservations() for event in events_of(entry)]
+    shared = parse_ledger(document.data, "l")
+    events = [event for entry in document.entries() for event in events_of(entry)]
     for adjacency in Adjacency:
         exact = compose(events, adjacency)
         assert document.cost(adjacency) == shared.cost(adjacency) == exact

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from dpfit.privacy.mechanisms.gaussian import GaussianNoise
-from dpfit.privacy.random_bits import BitSource, RunKey
+from dpfit.privacy.random_bits import BitSource, RunKey, load_cipher
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,6 +114,11 @@ class NoNoise:
     def choose_signed(self, scores: NDArray[np.int64], scale_bits: int, step: int) -> int:
         best = int(np.argmax(np.abs(scores)))
         return best if scores[best] >= 0 else len(scores) + best
+
+
+def prepare_noise() -> None:
+    """Find out, before the charge, that noise can be made; draws nothing and makes no key."""
+    load_cipher()
 
 
 def noise_of(*, private: bool, seed: int | None) -> Noise:

@@ -1,0 +1,38 @@
+"""Planted faults fit the source as it is, and the kept table says that each was caught."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import dpfit
+import mutations
+
+FAULTS = mutations.FAULTS
+ROOT = Path(dpfit.__file__).parent
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_can_be_planted(fault: mutations.Fault) -> None:
+    """Its line stands exactly once, changes, leaves Python, and its tests exist."""
+    text = (ROOT / fault.file).read_text(encoding="utf-8")
+    assert text.count(fault.old) == 1
+    assert fault.new != fault.old
+    compile(text.replace(fault.old, fault.new), fault.file, "exec")
+    for name in fault.tests.split():
+        if not name.startswith("-"):
+            assert (mutations.ROOT / name.split("::")[0]).exists(), name
+
+
+def test_faults_have_names_of_their_own() -> None:
+    """The table goes by name."""
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
+
+
+@pytest.mark.skipif(not mutations.TABLE.exists(), reason="no table was kept")
+def test_the_kept_table_is_of_these_faults() -> None:
+    """Every fault is in it, in order, and none survived."""
+    table = mutations.kept()
+    assert list(table) == [fault.name for fault in FAULTS]
+    assert mutations.SURVIVED not in table.values()
