@@ -439,7 +439,7 @@ FAULTS = [
     Fault(
         "unused dictionary entries become users",
         "data/id_table.py",
-        "plain = array.dictionary_decode() if pat.is_dictionary(array.type) else array",
+        "plain = array.dictionary_decode() if coded else array",
         "plain = array",
         "tests/data/test_ratings.py",
     ),
