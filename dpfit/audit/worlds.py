@@ -7,9 +7,9 @@ along the first column, to either side, they bring back a model that noise has l
 their labels follow the second column and so their own residuals are off the bound.
 
 That also makes a model forget. To an attacker who sees no more than the model, all rows are like
-the canary's and labels alternate: then they hardly move it. So they do where a minimiser is released,
-which then only the ridge holds; and where the noise goes by the largest entry of a row, with rows
-that spread over all columns.
+the canary's and labels alternate: then they hardly move it. So they do where a minimiser is
+released, which only the ridge shall hold; and where the noise goes by the largest entry of a row,
+with rows that spread over all columns.
 """
 
 from __future__ import annotations
