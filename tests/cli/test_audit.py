@@ -113,7 +113,7 @@ def test_everything_that_a_completion_can_be_told(dpfit: Any, noise: str) -> Non
         "--seed",
         "1",
     )
-    told = json.loads(dpfit.here(*fast, *asked, *more).out)
+    told = json.loads(dpfit.here(*fast, *asked, *more, "--json").out)
     assert (told["rows"], told["features"]) == (9, 24)
     assert told["claimed"]["epsilon"] == pytest.approx(4.0, rel=1e-3)
     assert told["holds"] is True
