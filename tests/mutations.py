@@ -1212,14 +1212,14 @@ FAULTS = [
     ),
     Fault(
         "the attacker's Hessian without its curvature",
-        "audit/minimisers.py",
+        "privacy/minimiser_term.py",
         "hessian = curvature + objective.ridge",
         "hessian = 0.0 * curvature + objective.ridge",
         "tests/attacks/test_minimisers.py",
     ),
     Fault(
         "the attacker's linear term without the ridge",
-        "audit/minimisers.py",
+        "privacy/minimiser_term.py",
         "objective.loss.score(errors)) - objective.ridge * point",
         "objective.loss.score(errors))",
         "tests/attacks/test_minimisers.py",
