@@ -271,7 +271,8 @@ COMMANDS = {
     ),
     "budget": (("budget", "c.json", "--cap-eps", "9", "--cap-delta", "0.001"), "c.json"),
     "audit": (
-        tuple("audit --eps 4 --delta 0.001 --trials 20 --algo dp-gd -q --seed 1".split()),
+        ("audit", "--eps", "4", "--delta", "0.001", "--trials", "20", "--algo", "dp-gd")
+        + ("-q", "--seed", "1"),
         "",
     ),
 }
