@@ -271,8 +271,7 @@ COMMANDS = {
     ),
     "budget": (("budget", "c.json", "--cap-eps", "9", "--cap-delta", "0.001"), "c.json"),
     "audit": (
-        ("audit", "--eps", "4", "--delta", "0.001", "--trials", "20", "--algo", "dp-gd")
-        + ("-q", "--seed", "1"),
+        ("audit", "--eps=4", "--delta=0.001", "--trials=20", "--algo=dp-gd", "-q", "--seed=1"),
         "",
     ),
 }
