@@ -53,6 +53,7 @@ TABLE = (
     Configuration("dp-ight --sparsity 2"),
     Configuration("dp-ight --sparsity 2 --attack black-box", 500),
     Configuration("dp-screen"),
+    Configuration("dp-screen --sparsity 2"),
     Configuration("dp-screen --attack black-box", 500),
     Configuration("dp-iht --sparsity 2 --features 4 --rows 50", 200),
     Configuration("dp-iht --sparsity 2 --features 4 --rows 50 --selection peeling", 200),

@@ -143,3 +143,25 @@ def test_what_makes_no_sense_is_refused(dpfit: Any, asked: tuple[str, ...], mess
     outcome = dpfit.here("audit", *BUDGET, *asked)
     assert outcome.status == 2
     assert message in outcome.err
+
+
+def test_no_bound_proves_a_claim(dpfit: Any) -> None:
+    """The table says how much of the claim was shown, and never that it holds."""
+    outcome = dpfit.here(*FAST, "--algo", "dp-gd", *SEED)
+    assert outcome.status == 0
+    assert "not refuted; " in outcome.out
+    assert "% of it was shown" in outcome.out
+
+
+def test_a_model_of_many_numbers_is_no_black_box(dpfit: Any) -> None:
+    """What a learner cannot learn from is refused with a hint, not by running out of memory."""
+    many = ("--algo", "dp-gd", "--features", "5000", "--rows", "10", "--iterations", "1")
+    outcome = dpfit.here("audit", *many, "--attack", "black-box", "--trials", "20", *SEED)
+    assert outcome.status == 2
+    assert "at most 4000 numbers" in outcome.err
+
+
+def test_few_trials_are_refused_before_data_are_read(dpfit: Any) -> None:
+    outcome = dpfit.here("audit", "--algo", "dp-gd", *BUDGET, "--trials", "5", "--data", "no.svm")
+    assert outcome.status == 2
+    assert "at least 20" in outcome.err

@@ -301,6 +301,20 @@ def test_closed_streams_of_every_command(dpfit: Any, command: str) -> None:
         assert dpfit.read(name) == closed
 
 
+@pytest.mark.parametrize("command", ["fit", "complete-matrix"])
+@pytest.mark.usefixtures("inputs")
+def test_a_model_for_a_closed_standard_output(dpfit: Any, command: str) -> None:
+    """What nobody would have is refused before it is paid for."""
+    args, _ = COMMANDS["complete-matrix"]
+    if command == "fit":
+        args = ("fit", dpfit.svm(), *dpfit.budget, *dpfit.facts)
+    args = (*args, "-o", "-", "--ledger", "closed.json")
+    outcome = dpfit(*args, prefix=["sh", "-c", 'exec "$@" >&-', "sh"])
+    assert outcome.status == 2
+    assert "standard output is closed" in outcome.err
+    assert "closed.json" not in dpfit.names()
+
+
 @pytest.mark.parametrize("command", [name for name, (_, wrote) in COMMANDS.items() if wrote])
 @pytest.mark.usefixtures("inputs")
 def test_no_room_for_any_file(dpfit: Any, command: str) -> None:
