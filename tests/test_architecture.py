@@ -70,6 +70,8 @@ def test_algorithms_see_released_values_only() -> None:
         private = {
             "private_records",
             "collected_records",
+            "cluster_records",
+            "workers",
             "questions",
             "charged_releases",
             "mechanisms",

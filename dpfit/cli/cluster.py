@@ -18,6 +18,7 @@ _LOCAL: Final = "local:"
 _ENCRYPTED: Final = "tls://"
 _PLAIN: Final = "tcp://"
 _PATIENCE: Final = 30.0  # seconds to reach a scheduler
+_FAREWELL: Final = 3.0  # seconds for a scheduler to hear that we leave; it may be gone
 _SETTINGS: Final = {
     # Rows are private: they stay in memory, whatever Dask reckons that they take.
     "distributed.worker.memory.target": False,
@@ -70,8 +71,7 @@ def connected(address: str) -> Iterator[Workers]:
         ) from None
     from dpfit.privacy.workers import Workers
 
-    for name in ("distributed", "tornado", "asyncio"):  # one line says what was lost; no more
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.disable(logging.CRITICAL)  # one line says what was lost; no more
     with dask.config.set(_SETTINGS):
         if address.startswith(_LOCAL):
             with _local(int(address.removeprefix(_LOCAL))) as client:
@@ -84,8 +84,10 @@ def connected(address: str) -> Iterator[Workers]:
                 f"{address}: the cluster cannot be reached",
                 hint="for tls:// Dask's own settings name the certificates",
             ) from None
-        with client:
+        try:
             yield Workers(client)
+        finally:
+            client.close(timeout=_FAREWELL)
 
 
 @contextmanager

@@ -77,8 +77,6 @@ class CollectedRecords:
         For the design.
     storage : Storage
         Where the rows stand.
-    first : int
-        Position of the first record among all.
     """
 
     def __init__(self, grid: Grid, source: str, *, threads: int, storage: Storage) -> None:

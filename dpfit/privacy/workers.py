@@ -51,9 +51,14 @@ class Workers:
         Arguments that are futures are those of the same worker. A task never runs anywhere else.
         """
         return [
-            self._client.submit(_guarded, function, *own, workers=[address], pure=False, retries=0)
+            self._on(address, function, *own)
             for address, *own in zip(self._addresses, *arguments, strict=True)
         ]
+
+    def _on(self, address: str, function: Callable[..., Any], *arguments: Any) -> Future:
+        return self._client.submit(
+            _guarded, function, *arguments, workers=[address], pure=False, retries=0
+        )
 
     def results(self, futures: Sequence[Future]) -> list[Any]:
         """What the tasks returned.
@@ -78,7 +83,7 @@ class Workers:
         while len(level) > 1:
             pairs = zip(level[::2], level[1::2], strict=False)
             added = [
-                (address, self._client.submit(_sum, one, other, workers=[address], pure=False))
+                (address, self._on(address, _sum, one, other))
                 for (address, one), (_, other) in pairs
             ]
             level = added + level[len(level) // 2 * 2 :]
@@ -112,7 +117,7 @@ def _lost() -> StorageError:
 
 
 def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The function's value, or its error as one: raised, it would be logged with its arguments."""
+    """The function's value, or its error as one: raised, it would be logged with the records."""
     for argument in arguments:
         if isinstance(argument, DpfitError):
             return argument
@@ -120,11 +125,9 @@ def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
     except DpfitError as error:
         return error
+    except Exception as error:
+        return StorageError(f"a worker of the cluster failed ({type(error).__name__})")
 
 
-def _sum(one: Integers | DpfitError, other: Integers | DpfitError) -> Integers | DpfitError:
-    if isinstance(one, DpfitError):
-        return one
-    if isinstance(other, DpfitError):
-        return other
+def _sum(one: Integers, other: Integers) -> Integers:
     return one + other

@@ -21,6 +21,7 @@ from distributed import Client
 from dpfit.algorithms.outcome import Outcome
 from dpfit.data.reader import Reader, ReadOptions
 from dpfit.design.storage import IN_MEMORY
+from dpfit.errors import StorageError
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import finest_grid
 from dpfit.fitting.request import FitRequest
@@ -186,11 +187,29 @@ def test_a_fault_in_the_data_is_told_as_in_one_process(
     assert not list(dpfit.folder.glob("*.ledger.json"))
 
 
+def test_a_worker_that_fails_logs_no_record(cluster: Cluster) -> None:
+    """A fault that is no error of ours comes back by its name; the worker writes no argument of
+    the task, which Dask would log."""
+
+    def failing(records: list[float]) -> None:
+        raise ArithmeticError(f"{records}")
+
+    worker = cluster.worker()
+    with Client(cluster.address) as client:
+        workers = Workers(client)
+        with pytest.raises(StorageError, match=r"failed \(ArithmeticError\)$"):
+            workers.results(workers.each(failing, [[271828.0]]))
+    worker.terminate()
+    _, logged = worker.communicate(timeout=20)
+    assert b"End worker" in logged
+    assert b"271828" not in logged
+
+
 def test_workers_of_its_own_talk_encrypted(dpfit: Any, parts: list[str]) -> None:
     """local:N starts workers with certificates made for the run, and ends them with it."""
     run = ("--algo", "dp-gd", "--loss", "squared", *BUDGET)
     assert dpfit.here("fit", *parts, *run, "-o", "wanted.json").status == 0
-    ended = dpfit("fit", *parts, *run, "--cluster", "local:2", "-o", "c.json")
+    ended = dpfit("fit", *parts, *run, "--cluster", "local:2", "-o", "c.json", "--debug")
     assert ended.status == 0, ended.err
     assert (dpfit.folder / "c.json").read_bytes() == (dpfit.folder / "wanted.json").read_bytes()
 
@@ -210,7 +229,7 @@ def test_workers_of_its_own_talk_encrypted(dpfit: Any, parts: list[str]) -> None
 )
 def test_refused(dpfit: Any, parts: list[str], options: tuple[str, ...], told: str) -> None:
     """What cannot be, or would send private sums in the open, ends before anything is charged."""
-    ended = dpfit("fit", *parts, *BUDGET, *options)
+    ended = dpfit("fit", *parts, *BUDGET, *options, "--debug")
     assert ended.status == 2, ended.err
     assert told in ended.err
     assert not list(dpfit.folder.glob("*.ledger.json"))
