@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import mmap
 
-LIBRARIES = 128 << 20  # numpy, scipy and pyarrow hold more than this before a record is read
+LIBRARIES = 288 << 20  # of addresses; below it OpenBLAS, in scipy, may wait for ever
 BLAS_BUFFER = 64 << 20  # twice what OpenBLAS asks for on one thread
 PARSER_SHARE = 4  # of the text; what pyarrow's CSV parser sets aside for it at most
 

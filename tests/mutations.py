@@ -434,13 +434,13 @@ FAULTS = [
         "data/rating_records.py",
         "return bool(text) and self._plan.rule.allows(text)",
         "return bool(text)",
-        "tests/data/test_ratings_law.py",
+        "tests/data/test_ratings.py",
     ),
     Fault(
         "unused dictionary entries become users",
-        "data/id_table.py",
-        "plain = array.dictionary_decode() if pat.is_dictionary(array.type) else array",
-        "plain = array",
+        "data/encode.py",
+        "array = _in_use(array) if pa.types.is_dictionary(array.type)",
+        "array = array if pa.types.is_dictionary(array.type)",
         "tests/data/test_ratings.py",
     ),
     Fault(
@@ -638,9 +638,9 @@ FAULTS = [
     Fault(
         "cap not checked under the lock",
         "privacy/ledger.py",
-        "            document = self._look()\n"
+        "            document = self._grown()\n"
         "            _refuse_beyond_cap(document, events, self.path)",
-        "            document = self._look()",
+        "            document = self._grown()",
         "tests/cli/test_ledger.py",
     ),
     Fault(
@@ -656,6 +656,20 @@ FAULTS = [
         "entries = [self._reserved[run], end] if lost else [end]",
         "entries = [end]",
         "tests/cli/test_faults.py::test_ledger_replaced_during_a_run",
+    ),
+    Fault(
+        "a ledger that lost runs between check and charge is charged",
+        "privacy/ledger.py",
+        "if before is not None and not document.continues(before):",
+        "if False:",
+        "tests/privacy/test_ledger_checkpoint.py",
+    ),
+    Fault(
+        "a link to a ledger followed again at every step",
+        "privacy/ledger.py",
+        "self._file = path if os.path.abspath(path) == real else real",
+        "self._file = path",
+        "tests/privacy/test_ledger_checkpoint.py",
     ),
     Fault(
         "a ledger replaced meanwhile taken for the one seen before",
@@ -1212,14 +1226,14 @@ FAULTS = [
     ),
     Fault(
         "the attacker's Hessian without its curvature",
-        "audit/minimisers.py",
+        "privacy/minimiser_term.py",
         "hessian = curvature + objective.ridge",
         "hessian = 0.0 * curvature + objective.ridge",
         "tests/attacks/test_minimisers.py",
     ),
     Fault(
         "the attacker's linear term without the ridge",
-        "audit/minimisers.py",
+        "privacy/minimiser_term.py",
         "objective.loss.score(errors)) - objective.ridge * point",
         "objective.loss.score(errors))",
         "tests/attacks/test_minimisers.py",

@@ -24,6 +24,14 @@ ATTACKS: Final[dict[str, Attack]] = {"white-box": white_box_scores, "black-box":
 THRESHOLDS: Final = {"white-box": 0.0}
 """Of a likelihood ratio it is known: where both worlds are as likely."""
 _FEWEST_TRIALS: Final = 20
+
+
+def check_trials(trials: int) -> None:
+    """Refuse too few trials to show anything."""
+    if trials < _FEWEST_TRIALS:
+        raise UsageError(f"--trials must be at least {_FEWEST_TRIALS}")
+
+
 _PILOTS: Final = 8
 
 
@@ -104,8 +112,7 @@ class Audit:
         confidence: float = 0.95,
         seed: int | None = None,
     ) -> None:
-        if trials < _FEWEST_TRIALS:
-            raise UsageError(f"--trials must be at least {_FEWEST_TRIALS}")
+        check_trials(trials)
         self._worlds, self._delta, self._confidence = worlds, delta, confidence
         self.algorithm = worlds[0].request.algorithm
         self.attack = attack or "white-box"

@@ -8,18 +8,16 @@ it is the difference. The noise of the grid is a trifle beside it and left out.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from dpfit.audit.stand_ins import Floats
 from dpfit.privacy.events import MinimiserLaw
 from dpfit.privacy.minimiser_release import VectorRelease
+from dpfit.privacy.minimiser_term import linear_term, minimised_records
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.quantity import Quantity
-
-_MOST_DENSE: Final = 500  # columns; of more the determinant is left out, so the test is not best
 
 
 def random_vector(world: Any) -> VectorRelease | None:
@@ -49,26 +47,9 @@ def log_density(
     norm = world.plan.grid.row_norm
     if vector.quantity is Quantity.MINIMISER_SHIFT:
         return _log_law(vector, (released - minimiser) * norm)
-    term, log_determinant = linear_term(world, objective, centre, released * norm)
+    records = minimised_records(world._records, world.plan.grid, centre)
+    term, log_determinant = linear_term(records, objective, released * norm)
     return _log_law(vector, term) + log_determinant
-
-
-def linear_term(
-    world: Any, objective: Objective, centre: float, point: Floats
-) -> tuple[Floats, float]:
-    """The linear term whose minimiser the point is, and the Hessian's log-determinant there."""
-    grid, records = world.plan.grid, world._records
-    rows = records.design.as_floats(grid.integer_norm)
-    constant = np.full((rows.shape[0], 1), grid.intercept_integer / grid.integer_norm)
-    Z = scipy.sparse.hstack([rows, constant], format="csr")
-    errors = records.target - centre - Z @ point
-    shares = 1.0 if records.shares is None else records.shares
-    term = Z.T @ (shares * objective.loss.score(errors)) - objective.ridge * point
-    if len(point) > _MOST_DENSE:
-        return term, 0.0
-    curvature = (Z.T @ Z.multiply((shares * objective.loss.curvature(errors))[:, None])).toarray()
-    hessian = curvature + objective.ridge * np.eye(len(point))
-    return term, float(np.linalg.slogdet(hessian)[1])
 
 
 def _log_law(vector: VectorRelease, value: Floats) -> float:

@@ -95,7 +95,9 @@ class Witness:
             ratios = self._of_sums(answer, first, second, scaled)
             self.log_ratio += float(ratios.sum())
             if isinstance(answer, Point):
-                self.by_column = ratios + (self.by_column if self.by_column.size else 0.0)
+                # Once columns are screened, later sums are over fewer.
+                same = self.by_column.size == ratios.size
+                self.by_column = ratios + self.by_column if same else ratios
         return answer
 
     def _of_sums(self, answer: Any, first: Any, second: Any, scaled: Any) -> Floats:

@@ -8,7 +8,7 @@ their labels follow the second column and so their own residuals are off the bou
 
 That also makes a model forget. To an attacker who sees no more than the model, all rows are like
 the canary's and labels alternate: then they hardly move it. So they do where a minimiser is
-released, which then only the ridge holds; and where the noise goes by the largest entry of a row,
+released, which only the ridge shall hold; and where the noise goes by the largest entry of a row,
 with rows that spread over all columns.
 """
 

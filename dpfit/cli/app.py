@@ -17,7 +17,7 @@ import typer
 from typer.main import get_command
 
 from dpfit import __version__
-from dpfit.cli import signals
+from dpfit.cli import signals, streams
 from dpfit.cli.command import COMMANDS, register
 from dpfit.cli.exit_status import ExitStatus
 from dpfit.cli.streams import printable
@@ -89,7 +89,7 @@ def main() -> None:
     gc.disable()  # imports leave no garbage to look for; the command turns it on again
     # No dense algebra here: a pool of BLAS threads would only spin while numpy is imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    _reserve_standard_descriptors()
+    streams.reserve_standard_descriptors()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Results are UTF-8 in every locale, and a label or name may be any bytes.
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
@@ -202,21 +202,6 @@ def _version(*, as_json: bool) -> int:
     sys.stdout.write(json.dumps(document) + "\n")
     sys.stdout.flush()
     return ExitStatus.DONE
-
-
-def _reserve_standard_descriptors() -> None:
-    """Put the null device where stdin, stdout or stderr is closed.
-
-    Otherwise the next file opened, perhaps the model, would get that number, and messages with it.
-    """
-    for descriptor in (0, 1, 2):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)
-    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def _drop_standard_output() -> None:

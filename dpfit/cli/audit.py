@@ -60,7 +60,7 @@ class AuditOptions(ModelOptions, MatrixOptions, RowOptions, OutputOptions):
         ),
     ] = None
     trials: Annotated[
-        int, typer.Option("--trials", metavar="N", help="Runs in each of two worlds.")
+        int, typer.Option("--trials", metavar="N", help="Runs in each of two worlds, 20 or more.")
     ] = 1000
     confidence: Annotated[
         float, typer.Option("--confidence", metavar="C", help="Of each bound.")
@@ -122,7 +122,11 @@ def audit(options: AuditOptions) -> None:
     else:
         streams.result_table(*result_rows(options, prepared, finding))
     if not finding.holds:
-        raise PrivacyError("the audit shows more than is claimed", hint="repeat it, then report it")
+        raise PrivacyError(
+            "the audit shows more than is claimed",
+            hint="one in twenty does by chance: repeat it with more --trials, and if it does again "
+            "report it (man dpfit-privacy)",
+        )
 
 
 OPTIONS, BODY = AuditOptions, audit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
-from dpfit.audit.audit import ATTACKS, Attack, Audit, Worlds
+from dpfit.audit.audit import ATTACKS, Attack, Audit, Worlds, check_trials
 from dpfit.audit.data_worlds import data_worlds, rating_worlds
 from dpfit.audit.matrix_worlds import matrix_worlds
 from dpfit.audit.one_run import OneRun
@@ -84,13 +84,19 @@ def check(options: AuditOptions) -> None:
             f"is no setting of --algo {PRIVATE}",
         )
         if options.attack in ready_made:
-            raise UsageError(f"--attack {options.attack} is not for --algo {PRIVATE}")
+            raise UsageError(
+                f"--attack {options.attack} is not for --algo {PRIVATE}",
+                hint=f"{', '.join(ATTACKS)} are",
+            )
     else:
         _refuse(options, _only(MatrixOptions, _OF_BOTH), f"belongs to --algo {PRIVATE}")
         if options.data is not None and options.attack in ready_made:
             raise UsageError(f"--attack {options.attack} has records of its own: leave --data out")
     if options.attack == ONE_RUN:
-        _refuse(options, ["rows", "trials"], f"has no meaning with --attack {ONE_RUN}")
+        _refuse(
+            options, ["rows", "trials"], f"has no meaning with --attack {ONE_RUN}: leave it out"
+        )
+    check_trials(options.trials)
 
 
 def settled(options: AuditOptions) -> AuditOptions:

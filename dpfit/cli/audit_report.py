@@ -35,7 +35,17 @@ def result_rows(
     else:
         guessed = f"{result.correct} of {result.guesses}, about {result.canaries} canaries"
         rows.append(("right guesses", guessed))
-    return title, [*rows, ("claim", "holds" if result.holds else "BROKEN")]
+    return title, [*rows, ("claim", _verdict(result, found))]
+
+
+def _verdict(result: Finding | Guesses, found: float) -> str:
+    """No bound proves a claim; one beyond it breaks it."""
+    if not result.holds:
+        return "BROKEN"
+    shares = [found / result.claimed_epsilon if result.claimed_epsilon > 0.0 else 0.0]
+    if isinstance(result, Finding):
+        shares.append(result.mu.value / result.claimed.mu() if result.claimed.mu() > 0.0 else 0.0)
+    return f"not refuted; {100.0 * max(shares):.0f} % of it was shown"
 
 
 def _rows_of_mu(finding: Finding) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dpfit.cli import signals
+from dpfit.cli.streams import require_standard_output
 from dpfit.cli.targets import check_apart, check_target
 from dpfit.data.compression import SUFFIXES
 from dpfit.errors import UsageError
@@ -106,6 +107,8 @@ class RunFiles:
         lock = lock_name(self.ledger.path)
         for path in (self.ledger.path, lock):
             check_apart(path, reads)
+        if writes and self.model_path == "-":
+            require_standard_output()
         if writes and self.model_path != "-":
             reads += [self.ledger.path, lock]
             check_target(self.model_path, force=self.force, reads=reads, replaces_models_only=True)

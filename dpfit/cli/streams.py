@@ -10,8 +10,41 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpfit.errors import UsageError
+
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+_closed: set[int] = set()  # of the standard descriptors, when the program began
+
+
+def reserve_standard_descriptors() -> None:
+    """Put the null device where stdin, stdout or stderr is closed.
+
+    Otherwise the next file opened, perhaps the model, would get that number, and messages with it.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+            _closed.add(descriptor)
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
+def require_standard_output() -> None:
+    """Refuse to write there what exists nowhere else, when nobody would have it.
+
+    Raises
+    ------
+    UsageError
+        It was closed when the program began.
+    """
+    if sys.stdout.fileno() in _closed:
+        raise UsageError("-o -: standard output is closed")
 
 
 def printable(text: str) -> str:

@@ -93,8 +93,7 @@ def coded_ids(array: pa.Array) -> CodedText:
     coded = pat.is_dictionary(array.type)
     if not pat.is_integer(array.type.value_type if coded else array.type):
         return coded_text(array)
-    plain = array.dictionary_decode() if coded else array
-    encoded = plain.dictionary_encode()
+    encoded = array if coded else array.dictionary_encode()
     texts = encoded.dictionary.cast(pa.string())
     return coded_text(pa.DictionaryArray.from_arrays(encoded.indices, texts))
 

@@ -6,10 +6,10 @@ import re
 import tomllib
 from typing import Any, Final
 
-LARGEST_DOCUMENT: Final = 16 << 20
+LARGEST_DOCUMENT: Final = 2 << 20
 
 # The parser keeps every prefix of a dotted name, so memory goes by the square of its parts.
-_LONGEST_NAME: Final = 32
+_LONGEST_NAME: Final = 4
 _PART: Final = rb"""(?:[\w-]+|"(?:[^"\\\n]|\\[^\n])*"|'[^'\n]*')"""
 _LONG_NAME: Final = re.compile(rb"(?<![\w-])(?:%b[ \t]*\.[ \t]*){%d}" % (_PART, _LONGEST_NAME))
 

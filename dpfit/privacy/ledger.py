@@ -48,9 +48,12 @@ class Ledger:
         while_waiting: Callable[[], None] | None = None,
     ) -> None:
         self.path = path
+        # Links are followed once: to read one file and write another would lose the other's runs.
+        real = os.path.realpath(path)
+        self._file = path if os.path.abspath(path) == real else real
         self._lock_timeout = lock_timeout
         self._while_waiting = while_waiting
-        self._known = LedgerDocument.start()  # as last read or written here
+        self._known: LedgerDocument | None = None  # as last read or written here
         self._reserved: dict[str, Json] = {}
 
     def read(self, *, must_exist: bool = False) -> LedgerDocument:
@@ -75,17 +78,35 @@ class Ledger:
 
     def _look(self) -> LedgerDocument:
         """The document, by its checkpoint where that will do."""
-        data = self._data(self._known.data)
+        known = self._known.data if self._known else b""
+        data = self._data(known)
         if data is None:
             return LedgerDocument.start()
-        if data is not self._known.data:
+        if self._known is None or data is not known:
             self._known = resume(data) or parse_ledger(data, self.path)
         return self._known
+
+    def _grown(self) -> LedgerDocument:
+        """The document, which still has all that was seen of it before, its cap too.
+
+        Raises
+        ------
+        PrivacyError
+            It was moved away, or an old copy or another file took its place.
+        """
+        before = self._known
+        document = self._look()
+        if before is not None and not document.continues(before):
+            raise PrivacyError(
+                f"{self.path}: is not the ledger that it was when the run began",
+                hint="put back the file that holds every run, and start again",
+            )
+        return document
 
     def _data(self, known: bytes = b"") -> bytes | None:
         """The file's bytes, None if it does not exist; ``known`` itself if they are the same."""
         try:
-            status = os.stat(self.path)
+            status = os.lstat(self._file)
             if not stat.S_ISREG(status.st_mode):
                 raise StorageError(f"{self.path}: is no regular file and cannot be a ledger")
             if status.st_nlink > 1:
@@ -96,7 +117,7 @@ class Ledger:
                 )
             if status.st_size > _LARGEST_FILE:
                 raise PrivacyError(f"{self.path}: damaged ledger: larger than a ledger can be")
-            with open(self.path, "rb") as stream:
+            with open(self._file, "rb") as stream:
                 return known if _holds(stream, known) else stream.read()
         except FileNotFoundError:
             return None
@@ -114,17 +135,17 @@ class Ledger:
         """
         document = LedgerDocument.start(cap)
         with self._locked() as last_look:
-            if os.path.exists(self.path):
+            if os.path.lexists(self._file):
                 raise StorageError(
                     f"{self.path}: exists, and the cap of a ledger cannot be changed",
                     hint="start a new ledger file for a new cap",
                 )
-            write_atomically(self.path, document.data, overwrite=False, last_look=last_look)
+            write_atomically(self._file, document.data, overwrite=False, last_look=last_look)
         return document
 
     def check(self, events: Sequence[Event]) -> None:
         """Refuse, without writing, a charge that the cap does not allow."""
-        _refuse_beyond_cap(self._look(), events, self.path)
+        _refuse_beyond_cap(self._grown(), events, self.path)
 
     def reserve(self, events: Sequence[Event], description: Mapping[str, object]) -> str:
         """Charge a run: on disk when this returns.
@@ -144,12 +165,12 @@ class Ledger:
         Raises
         ------
         PrivacyError
-            The cap does not allow it, or the ledger is damaged.
+            The cap does not allow it, or the ledger is damaged, or another than was checked.
         LockBusyError, StorageError
             The file could not be locked, read or written.
         """
         with self._locked() as last_look:
-            document = self._look()
+            document = self._grown()
             _refuse_beyond_cap(document, events, self.path)
             run = uuid.uuid4().hex
             self._reserved[run] = {
@@ -184,11 +205,11 @@ class Ledger:
             )
 
     def _write(self, document: LedgerDocument, last_look: Callable[[], None]) -> None:
-        write_atomically(self.path, document.data, overwrite=True, last_look=last_look)
+        write_atomically(self._file, document.data, overwrite=True, last_look=last_look)
         self._known = document
 
     def _locked(self) -> AbstractContextManager[Callable[[], None]]:
-        return locked(self.path, timeout=self._lock_timeout, while_waiting=self._while_waiting)
+        return locked(self._file, timeout=self._lock_timeout, while_waiting=self._while_waiting)
 
 
 def _refuse_beyond_cap(document: LedgerDocument, events: Sequence[Event], path: str) -> None:

@@ -129,6 +129,11 @@ class LedgerDocument:
         written = memoryview(self.data)[: self._end]
         return self._sealed(self.cap, written, more, checkpoint, self._hashed.copy())
 
+    def continues(self, other: LedgerDocument) -> bool:
+        """Whether this is the other document, with more entries perhaps."""
+        written = memoryview(other.data)[: other._end]
+        return self._end >= other._end and memoryview(self.data)[: other._end] == written
+
     def entries(self) -> Iterator[Json]:
         """In the order of their chain; read one by one, so that a long ledger needs no memory."""
         return map(json.loads, _lines(self.data[len(_head(self.cap)) : self._end]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpfit.audit.minimisers import linear_term
 from dpfit.audit.stand_ins import Silence
 from dpfit.audit.trial_keys import TrialKeys
 from dpfit.audit.two_worlds import white_box_scores
@@ -14,6 +13,8 @@ from dpfit.audit.worlds import linear_worlds
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.request import FitRequest
 from dpfit.privacy.calibration import Budget
+from dpfit.privacy.minimise import Records
+from dpfit.privacy.minimiser_term import linear_term, minimised_records
 
 CENTRE = 0.4
 
@@ -24,12 +25,16 @@ def worlds(algorithm: str, noise: str) -> tuple[LinearFit, LinearFit]:
     return linear_worlds(asked, 20, 2)
 
 
+def records(world: LinearFit) -> Records:
+    return minimised_records(world._records, world.plan.grid, CENTRE)
+
+
 def test_the_linear_term_is_that_whose_minimiser_a_point_is() -> None:
     """Zero at the minimiser without one."""
     world = worlds("median-objective", "l2")[0]
     objective = world.plan.algorithm.objective
     minimum = flat(world.curator(Silence()).minimiser("minimiser", objective, CENTRE))
-    term, _ = linear_term(world, objective, CENTRE, minimum * world.plan.grid.row_norm)
+    term, _ = linear_term(records(world), objective, minimum * world.plan.grid.row_norm)
     assert np.linalg.norm(minimum) > 0.01
     assert np.linalg.norm(term) < 1e-3
 
@@ -41,11 +46,11 @@ def test_the_determinant_is_that_of_the_map_from_points_to_terms() -> None:
     point, step = np.array([0.6, 0.013, 0.021]), 1e-6
 
     def term(at: np.ndarray) -> np.ndarray:
-        return linear_term(world, objective, CENTRE, at)[0]
+        return linear_term(records(world), objective, at)[0]
 
     moves = step * np.eye(3)
     jacobian = [(term(point + move) - term(point - move)) / (2 * step) for move in moves]
-    _, log_determinant = linear_term(world, objective, CENTRE, point)
+    _, log_determinant = linear_term(records(world), objective, point)
     assert log_determinant == pytest.approx(np.linalg.slogdet(np.array(jacobian))[1], rel=1e-6)
     assert log_determinant > 3 * np.log(objective.ridge) + 0.1
 

@@ -19,11 +19,12 @@ role = "categorical"
 levels = ["a", "b", "c"]
 """
 BUDGET = ("--eps", "4", "--delta", "1e-5")
+SEED = (*BUDGET, "--seed", "1")  # a tight claim is passed by chance, now and then
 
 
 def test_claim_and_audit_stand_side_by_side(dpfit: Any) -> None:
     """On stdout the table; on stderr how many runs and how long, first."""
-    outcome = dpfit.here(*FAST, *BUDGET, "--algo", "dp-gd")
+    outcome = dpfit.here(*FAST, *SEED, "--algo", "dp-gd")
     assert outcome.status == 0
     assert "claimed epsilon at delta 1e-05  " in outcome.out
     assert outcome.out.count("audited, at least") == 2
@@ -56,7 +57,7 @@ def test_one_run_of_many_canaries(dpfit: Any) -> None:
 def test_an_audit_among_real_records_is_marked(dpfit: Any, adjacency: str) -> None:
     """As not private, on stderr, in the table and in JSON; the claim holds there, too."""
     asked = ("--data", dpfit.svm(), "--algo", "dp-gd", "--adjacency", adjacency)
-    fast = ("audit", "--iterations", "1", "--trials", "40", *BUDGET)
+    fast = ("audit", "--iterations", "1", "--trials", "40", *SEED)
     outcome = dpfit.here(*fast, *asked)
     assert outcome.status == 0
     assert "NOT private" in outcome.err.splitlines()[0]
@@ -72,7 +73,7 @@ def test_an_audit_of_real_records_reads_as_a_fit_does(dpfit: Any) -> None:
     Path("table.csv").write_text("\n".join(["answer,number,level,times", *rows, ""]))
     Path("table.toml").write_text(TABLE)
     asked = ("--data", "table.csv", "--schema", "table.toml", "--weight", "times")
-    fast = ("audit", "--iterations", "1", "--trials", "40", "--algo", "dp-gd", *BUDGET, "--json")
+    fast = ("audit", "--algo", "dp-gd", "--iterations", "1", "--trials", "40", *SEED, "--json")
     told = json.loads(dpfit.here(*fast, *asked).out)
     assert told["private"] is False
     assert told["holds"] is True
@@ -85,7 +86,7 @@ def test_an_audit_of_real_ratings(dpfit: Any) -> None:
     Path("ratings.csv").write_text("\n".join(["user,item,value", *rows, ""]))
     names = ("--user", "user", "--item", "item", "--value", "value", "--duplicates", "last")
     asked = ("--data", "ratings.csv", "--range", "1", "5", "--rank", "0", *names)
-    fast = ("audit", "--trials", "30", "--algo", "complete-matrix", *BUDGET, "--json")
+    fast = ("audit", "--trials", "30", "--algo", "complete-matrix", *SEED, "--json")
     told = json.loads(dpfit.here(*fast, *asked).out)
     assert told["adjacency"] == "add-remove"
     assert told["private"] is False
@@ -101,8 +102,18 @@ def test_everything_that_a_completion_can_be_told(dpfit: Any, noise: str) -> Non
     asked = ("--noise", noise, *knee, "--rank", "0", "--passes", "2", "--max-per-user", "4")
     budget = BUDGET if noise == "gaussian" else ("--eps", "4")
     more = ("--loss", "huber", "--huber-threshold", "0.2", "--range", "1", "5", "--rows", "9")
-    fast = ("audit", "--trials", "20", "--algo", "complete-matrix", *budget, "--json")
-    told = json.loads(dpfit.here(*fast, *asked, *more).out)
+    fast = (
+        "audit",
+        "--trials",
+        "20",
+        "--algo",
+        "complete-matrix",
+        *budget,
+        "--json",
+        "--seed",
+        "1",
+    )
+    told = json.loads(dpfit.here(*fast, *asked, *more, "--json").out)
     assert (told["rows"], told["features"]) == (9, 24)
     assert told["claimed"]["epsilon"] == pytest.approx(4.0, rel=1e-3)
     assert told["holds"] is True
@@ -132,3 +143,25 @@ def test_what_makes_no_sense_is_refused(dpfit: Any, asked: tuple[str, ...], mess
     outcome = dpfit.here("audit", *BUDGET, *asked)
     assert outcome.status == 2
     assert message in outcome.err
+
+
+def test_no_bound_proves_a_claim(dpfit: Any) -> None:
+    """The table says how much of the claim was shown, and never that it holds."""
+    outcome = dpfit.here(*FAST, "--algo", "dp-gd", *SEED)
+    assert outcome.status == 0
+    assert "not refuted; " in outcome.out
+    assert "% of it was shown" in outcome.out
+
+
+def test_a_model_of_many_numbers_is_no_black_box(dpfit: Any) -> None:
+    """What a learner cannot learn from is refused with a hint, not by running out of memory."""
+    many = ("--algo", "dp-gd", "--features", "5000", "--rows", "10", "--iterations", "1")
+    outcome = dpfit.here("audit", *many, "--attack", "black-box", "--trials", "20", *SEED)
+    assert outcome.status == 2
+    assert "at most 4000 numbers" in outcome.err
+
+
+def test_few_trials_are_refused_before_data_are_read(dpfit: Any) -> None:
+    outcome = dpfit.here("audit", "--algo", "dp-gd", *BUDGET, "--trials", "5", "--data", "no.svm")
+    assert outcome.status == 2
+    assert "at least 20" in outcome.err

@@ -271,7 +271,7 @@ COMMANDS = {
     ),
     "budget": (("budget", "c.json", "--cap-eps", "9", "--cap-delta", "0.001"), "c.json"),
     "audit": (
-        ("audit", "--eps", "4", "--delta", "0.001", "--trials", "20", "--algo", "dp-gd", "-q"),
+        ("audit", "--eps=4", "--delta=0.001", "--trials=20", "--algo=dp-gd", "-q", "--seed=1"),
         "",
     ),
 }
@@ -301,6 +301,20 @@ def test_closed_streams_of_every_command(dpfit: Any, command: str) -> None:
         assert dpfit.read(name) == closed
 
 
+@pytest.mark.parametrize("command", ["fit", "complete-matrix"])
+@pytest.mark.usefixtures("inputs")
+def test_a_model_for_a_closed_standard_output(dpfit: Any, command: str) -> None:
+    """What nobody would have is refused before it is paid for."""
+    args, _ = COMMANDS["complete-matrix"]
+    if command == "fit":
+        args = ("fit", dpfit.svm(), *dpfit.budget, *dpfit.facts)
+    args = (*args, "-o", "-", "--ledger", "closed.json")
+    outcome = dpfit(*args, prefix=["sh", "-c", 'exec "$@" >&-', "sh"])
+    assert outcome.status == 2
+    assert "standard output is closed" in outcome.err
+    assert "closed.json" not in dpfit.names()
+
+
 @pytest.mark.parametrize("command", [name for name, (_, wrote) in COMMANDS.items() if wrote])
 @pytest.mark.usefixtures("inputs")
 def test_no_room_for_any_file(dpfit: Any, command: str) -> None:
@@ -320,7 +334,8 @@ def test_no_room_for_any_file(dpfit: Any, command: str) -> None:
     assert f"{name}: cannot be written: file too large" in outcome.err
     assert dpfit.names() - before <= {"small.json"}
     if command == "complete-matrix":
-        assert dpfit.outcomes("small.json") == ["aborted"]
+        # The limit may cut the ledger's next state as well; the charge stands in either case.
+        assert dpfit.outcomes("small.json") in (["aborted"], ["unreleased"])
 
 
 @pytest.mark.parametrize("command", [name for name, (_, wrote) in COMMANDS.items() if wrote])

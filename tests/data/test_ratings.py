@@ -131,7 +131,8 @@ def test_formats_do_not_mix(tmp_path: Path) -> None:
 def test_whole_numbers_and_texts_are_the_same_identifiers() -> None:
     """7 of a Parquet integer is 7 of a text; 007 is another. Unused dictionary entries are none."""
     users = pa.DictionaryArray.from_arrays([2, 0], ["b", "unused", "a"])
-    table = table_of(parquet({"u": users, "i": [7, 7], "v": [1.0, 2.0]}), "parquet", items=["7"])
+    items = pa.DictionaryArray.from_arrays([1, 1], [8, 7])
+    table = table_of(parquet({"u": users, "i": items, "v": [1.0, 2.0]}), "parquet", items=["7"])
     assert table.users.texts == ["a", "b"]
     assert triples(table) == [("a", "7", 1.0), ("b", "7", 2.0)]
     assert "not among those declared" in fault("u,i,v\n1,007,2\n", "csv", items=["7"])

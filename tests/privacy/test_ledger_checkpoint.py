@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -202,3 +203,62 @@ def test_cap_of_a_resumed_ledger(tmp_path: Any) -> None:
     for refused in (Ledger.check, lambda *args: Ledger.reserve(*args, {})):
         with pytest.raises(PrivacyError, match="the budget does not allow this run"):
             refused(Ledger(str(path), lock_timeout=0), [event])
+
+
+SMALL = [
+    PureEvent(label="b", epsilon=PerAdjacency(replace_one=Fraction(1), add_remove=Fraction(1)))
+]
+
+
+@pytest.mark.parametrize("event", ["moved away", "an older copy", "another ledger"])
+def test_a_run_keeps_to_the_ledger_that_it_checked(tmp_path: Path, event: str) -> None:
+    """Between a run's first look and its charge a ledger may grow; it may not lose a run or its
+    cap, whatever stands in its place."""
+    path = tmp_path / "l.json"
+    cap = Cap(4.0, 1e-6, Adjacency.REPLACE_ONE)
+    Ledger(str(path), lock_timeout=0).create(cap)
+    older = path.read_bytes()
+    Ledger(str(path), lock_timeout=0).reserve(SMALL, {})
+    run = Ledger(str(path), lock_timeout=0)
+    run.check(SMALL)
+    Ledger(str(path), lock_timeout=0).reserve(SMALL, {})
+    if event == "moved away":
+        path.unlink()
+    else:
+        other = LedgerDocument.start() if event == "another ledger" else None
+        path.write_bytes(other.data if other else older)
+    there = path.read_bytes() if path.exists() else None
+    with pytest.raises(PrivacyError, match="not the ledger that it was"):
+        run.reserve(SMALL, {})
+    assert (path.read_bytes() if path.exists() else None) == there
+
+
+def test_a_ledger_may_grow_between_check_and_charge(tmp_path: Path) -> None:
+    """Runs of other processes in between are kept, and counted against the cap."""
+    path = str(tmp_path / "l.json")
+    Ledger(path, lock_timeout=0).create(Cap(2.5, 1e-6, Adjacency.REPLACE_ONE))
+    first, second = (Ledger(path, lock_timeout=0) for _ in range(2))
+    for one in (first, second):
+        one.check(SMALL)
+    first.reserve(SMALL, {})
+    second.reserve(SMALL, {})
+    assert len(list(Ledger(path, lock_timeout=0).read().entries())) == 2
+    with pytest.raises(PrivacyError, match="does not allow"):
+        first.reserve(SMALL, {})
+
+
+def test_a_link_is_followed_once(tmp_path: Path) -> None:
+    """A link that is turned to another ledger while a run goes on costs neither ledger a run."""
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for runs, file in enumerate(files, start=1):
+        for _ in range(runs):
+            Ledger(str(file), lock_timeout=0).reserve(SMALL, {})
+    link = tmp_path / "now.json"
+    link.symlink_to(files[0])
+    run = Ledger(str(link), lock_timeout=0)
+    run.check(SMALL)
+    link.unlink()
+    link.symlink_to(files[1])
+    run.close(run.reserve(SMALL, {}), "released")
+    kinds = [len(list(Ledger(str(file), lock_timeout=0).read().entries())) for file in files]
+    assert kinds == [1 + 2, 2]
