@@ -179,14 +179,14 @@ FAULTS = [
     Fault(
         "offset of the point ignored in a refined step",
         "privacy/curator.py",
-        "shifted = self._offset is not None or np.any(point.offset)",
-        "shifted = self._offset is not None",
+        "shifted = self._records.has_offset or np.any(point.offset)",
+        "shifted = self._records.has_offset",
         "tests/laws/test_logistic_sensitivity.py",
     ),
     Fault(
         "offset of a record ignored in a refined step",
         "privacy/curator.py",
-        "shifted = self._offset is not None or np.any(point.offset)",
+        "shifted = self._records.has_offset or np.any(point.offset)",
         "shifted = np.any(point.offset)",
         "tests/laws/test_logistic_sensitivity.py tests/privacy/test_curator.py",
     ),
@@ -271,8 +271,8 @@ FAULTS = [
     Fault(
         "memory asked for after the charge",
         "fitting/linear_fit.py",
-        "(one.quantity for one in self.plan.releases), loss.n_scores, request.storage",
-        "(), 1, request.storage",
+        "        self._records.check(self.plan.releases, loss.n_scores, self.plan.grid, source)\n",
+        "",
         "tests/cli/test_losses.py",
     ),
     Fault(
@@ -305,9 +305,9 @@ FAULTS = [
     ),
     Fault(
         "peeling not checked for wrap-around",
-        "privacy/records.py",
-        "if not isinstance(release, SelectionRelease | PeelingRelease):",
-        "if not isinstance(release, SelectionRelease):",
+        "privacy/private_records.py",
+        "if isinstance(release, SelectionRelease | PeelingRelease):",
+        "if isinstance(release, SelectionRelease):",
         "tests/fitting",
     ),
     Fault(
@@ -361,7 +361,7 @@ FAULTS = [
     ),
     Fault(
         "entry clip not applied",
-        "design/local.py",
+        "design/builder.py",
         "if grid.entry_integer < grid.integer_norm:",
         "if False:",
         "tests/laws/test_sensitivity_of_sums.py",
@@ -382,8 +382,8 @@ FAULTS = [
     ),
     Fault(
         "columns not checked against the design",
-        "design/local.py",
-        "if len(columns) and not 0 <= columns.min() <= columns.max() < n_features:",
+        "design/builder.py",
+        "if highest >= 0 and not index_base <= lowest <= highest < index_base + n_features:",
         "if False:",
         "tests/design/test_local.py",
     ),
@@ -501,9 +501,9 @@ FAULTS = [
     ),
     Fault(
         "repeated columns let into the design",
-        "design/local.py",
-        "_require_canonical(block)",
-        "pass",
+        "design/builder.py",
+        "        _require_canonical(block)\n",
+        "",
         "tests/design/test_local.py",
     ),
     Fault(
@@ -587,24 +587,24 @@ FAULTS = [
     ),
     Fault(
         "exposure not clipped",
-        "privacy/curator.py",
-        "        parts = np.rint(np.fmin(np.fmax(pairs, 0.0), 1.0) * unit).astype(np.int64)\n"
-        "        sums = np.clip(parts, 0, unit).sum(axis=1)",
-        "        sums = np.rint(pairs * unit).astype(np.int64).sum(axis=1)",
+        "privacy/questions.py",
+        "    parts = np.rint(np.fmin(np.fmax(shares, 0.0), 1.0) * unit).astype(np.int64)\n"
+        "    return np.asarray(np.clip(parts, 0, unit))",
+        "    return np.rint(shares * unit).astype(np.int64)",
         "tests/laws/test_sensitivity_of_classes.py",
     ),
     Fault(
         "exposures beyond their public bound",
-        "privacy/records.py",
-        "np.fmin(offset - math.log(self.max_exposure), 0.0)",
-        "offset - math.log(self.max_exposure)",
+        "privacy/collected_records.py",
+        "np.asarray(np.fmin(offset - record_map.log_exposure, 0.0))",
+        "np.asarray(offset - record_map.log_exposure)",
         "tests/algorithms/test_attributes.py",
     ),
     Fault(
         "weights beyond their public bound",
-        "privacy/records.py",
-        "np.fmin(weights, largest) / largest",
-        "weights",
+        "privacy/collected_records.py",
+        "np.asarray(np.fmin(weights, record_map.max_weight) / record_map.max_weight)",
+        "np.asarray(weights)",
         "tests/algorithms/test_attributes.py",
     ),
     Fault(
@@ -1044,9 +1044,9 @@ FAULTS = [
     ),
     Fault(
         "scores of a minimiser may wrap around",
-        "privacy/records.py",
-        "if not reaches(objective, grid, n_rows, release.bits, release.radius):",
-        "if False:",
+        "privacy/private_records.py",
+        "sound = reaches(release.objective, grid, n_rows, release.bits, release.radius)",
+        "sound = True",
         "tests/privacy/test_minimiser_release.py",
     ),
     Fault(
@@ -1107,16 +1107,44 @@ FAULTS = [
     ),
     Fault(
         "records of all batches in each",
-        "privacy/curator.py",
-        "        residuals[others] = 0\n",
-        "",
+        "privacy/questions.py",
+        "            integers[positions % count != number] = 0\n",
+        "            pass\n",
         "tests/laws/test_batches.py",
     ),
     Fault(
+        "the sum of one worker left out",
+        "privacy/workers.py",
+        "level = added + level[len(level) // 2 * 2 :]",
+        "level = added",
+        "tests/cli/test_cluster.py",
+    ),
+    Fault(
+        "records of every worker numbered from the first",
+        "privacy/cluster_records.py",
+        "firsts = [sum(counts[:number]) for number in range(len(counts))]",
+        "firsts = [0] * len(counts)",
+        "tests/cli/test_cluster.py",
+    ),
+    Fault(
+        "a chunk of rows out of its place",
+        "design/builder.py",
+        "first, entries, group = self.n_rows, 0, []",
+        "first, entries, group = self.n_rows - 1, 0, []",
+        "tests/design/test_local.py",
+    ),
+    Fault(
+        "two threads with a column in common",
+        "design/local.py",
+        "return [0, *inner, n_features]",
+        "return [0, *(i for i in inner), *(i - 1 for i in inner), n_features]",
+        "tests/design/test_local.py",
+    ),
+    Fault(
         "batches overlap",
-        "privacy/curator.py",
-        "others = np.arange(len(residuals)) % release.count != batch",
-        "others = np.arange(len(residuals)) % release.count < batch",
+        "privacy/questions.py",
+        "integers[positions % count != number] = 0",
+        "integers[positions % count < number] = 0",
         "tests/laws/test_batches.py",
     ),
     Fault(
