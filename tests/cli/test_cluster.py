@@ -148,7 +148,7 @@ def test_workers_come_and_go(dpfit: Any, parts: list[str], cluster: Cluster, eve
     """A worker that joins late changes nothing; one that is lost ends the run with one line, the
     charge stays, and no model is written."""
     workers = [cluster.worker(), cluster.worker()]
-    run = ("--algo", "dp-gd", "--loss", "squared", "--iterations", "400", *BUDGET)
+    run = ("--algo", "dp-gd", "--loss", "squared", "--iterations", "150", *BUDGET)
     assert dpfit.here("fit", *parts, *run, "-o", "wanted.json").status == 0
     where = ("--cluster", cluster.address, "--insecure-cluster")
     process = dpfit.start("fit", *parts, *run, *where, "-o", "c.json", "--ledger", "c.ledger.json")
