@@ -47,7 +47,7 @@ def log_density(
     norm = world.plan.grid.row_norm
     if vector.quantity is Quantity.MINIMISER_SHIFT:
         return _log_law(vector, (released - minimiser) * norm)
-    records = minimised_records(world._records, world.plan.grid, centre)
+    records = minimised_records(world._records.here(), world.plan.grid, centre)
     term, log_determinant = linear_term(records, objective, released * norm)
     return _log_law(vector, term) + log_determinant
 

@@ -12,26 +12,28 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dpfit.design.grid import Grid
-from dpfit.privacy.minimise import Records
+from dpfit.privacy.minimise import FittedRecords
 from dpfit.privacy.objective import Objective
-from dpfit.privacy.records import PrivateRecords
+from dpfit.privacy.private_records import PrivateRecords
 
 Floats: TypeAlias = NDArray[np.float64]
 
 _MOST_DENSE: Final = 500  # columns; of more the determinant is left out
 
 
-def minimised_records(records: PrivateRecords, grid: Grid, centre: float) -> Records:
+def minimised_records(records: PrivateRecords, grid: Grid, centre: float) -> FittedRecords:
     """What is minimised over, with targets from a public centre."""
-    return Records(records.design, grid, records.target - centre, records.shares)
+    return FittedRecords(records.design, grid, records.target - centre, records.shares)
 
 
-def linear_term(records: Records, objective: Objective, point: Floats) -> tuple[Floats, float]:
+def linear_term(
+    records: FittedRecords, objective: Objective, point: Floats
+) -> tuple[Floats, float]:
     """The linear term whose minimiser a point is, and the Hessian's log-determinant there.
 
     Parameters
     ----------
-    records : Records
+    records : FittedRecords
         Those of a world.
     objective : Objective
         As charged.

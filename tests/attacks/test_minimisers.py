@@ -13,7 +13,7 @@ from dpfit.audit.worlds import linear_worlds
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.request import FitRequest
 from dpfit.privacy.calibration import Budget
-from dpfit.privacy.minimise import Records
+from dpfit.privacy.minimise import FittedRecords
 from dpfit.privacy.minimiser_term import linear_term, minimised_records
 
 CENTRE = 0.4
@@ -25,7 +25,7 @@ def worlds(algorithm: str, noise: str) -> tuple[LinearFit, LinearFit]:
     return linear_worlds(asked, 20, 2)
 
 
-def records(world: LinearFit) -> Records:
+def records(world: LinearFit) -> FittedRecords:
     return minimised_records(world._records, world.plan.grid, CENTRE)
 
 

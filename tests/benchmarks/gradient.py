@@ -37,14 +37,14 @@ def main(rows: int, columns: int, per_row: int) -> None:
     rng = np.random.default_rng(1)
     residuals = rng.integers(-(2**20), 2**20, rows)
     support = np.sort(rng.choice(columns, min(500, columns), replace=False))
-    point = IntegerPoint(support, rng.integers(-(2**30), 2**30, len(support)), 1)
+    point = IntegerPoint(support, rng.integers(-(2**30), 2**30, len(support)), np.int64(1))
     for threads in (1, 2):
         design = random_design(rows, columns, per_row, threads)
-        matrix = design._by_column
-        read = 1e3 * median_seconds(lambda m=matrix: (m.data.max(), m.indices.max()), RUNS)
+        arrays = [part for c in design._chunks for part in (c.rows.data, c.rows.indices)]
+        read = 1e3 * median_seconds(lambda a=arrays: [part.max() for part in a], RUNS)
         gradient = 1e3 * median_seconds(lambda d=design: d.gradient(residuals), RUNS)
         margins = 1e3 * median_seconds(lambda d=design: d.margins(point), RUNS)
-        size = (matrix.data.nbytes + matrix.indices.nbytes) / 1e6
+        size = sum(part.nbytes for part in arrays) / 1e6
         print(
             f"{threads} thread(s): gradient {gradient:.2f}, margins of {len(support)} columns "
             f"{margins:.2f}, one thread reading the same {size:.0f} MB {read:.2f}, "

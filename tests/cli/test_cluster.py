@@ -109,6 +109,7 @@ CONFIGURATIONS = [
     replace(REQUEST, algorithm="dp-screen", sparsity=4, loss="multinomial"),
     replace(REQUEST, algorithm="dp-fw", loss="squared"),
     replace(REQUEST, algorithm="median-cd", loss="absolute"),
+    replace(REQUEST, algorithm="median-cd", loss="absolute", batches="disjoint"),
 ]
 
 
@@ -149,7 +150,7 @@ def test_workers_come_and_go(dpfit: Any, parts: list[str], cluster: Cluster, eve
     """A worker that joins late changes nothing; one that is lost ends the run with one line, the
     charge stays, and no model is written."""
     workers = [cluster.worker(), cluster.worker()]
-    run = ("--algo", "dp-gd", "--loss", "squared", "--iterations", "400", *BUDGET)
+    run = ("--algo", "dp-gd", "--loss", "squared", "--iterations", "150", *BUDGET)
     assert dpfit.here("fit", *parts, *run, "-o", "wanted.json").status == 0
     where = ("--cluster", cluster.address, "--insecure-cluster")
     process = dpfit.start("fit", *parts, *run, *where, "-o", "c.json", "--ledger", "c.ledger.json")
@@ -209,7 +210,7 @@ def test_workers_of_its_own_talk_encrypted(dpfit: Any, parts: list[str]) -> None
     """local:N starts workers with certificates made for the run, and ends them with it."""
     run = ("--algo", "dp-gd", "--loss", "squared", *BUDGET)
     assert dpfit.here("fit", *parts, *run, "-o", "wanted.json").status == 0
-    ended = dpfit("fit", *parts, *run, "--cluster", "local:2", "-o", "c.json", "--debug")
+    ended = dpfit("fit", *parts, *run, "--cluster", "local:2", "-o", "c.json")
     assert ended.status == 0, ended.err
     assert (dpfit.folder / "c.json").read_bytes() == (dpfit.folder / "wanted.json").read_bytes()
 
@@ -229,7 +230,7 @@ def test_workers_of_its_own_talk_encrypted(dpfit: Any, parts: list[str]) -> None
 )
 def test_refused(dpfit: Any, parts: list[str], options: tuple[str, ...], told: str) -> None:
     """What cannot be, or would send private sums in the open, ends before anything is charged."""
-    ended = dpfit("fit", *parts, *BUDGET, *options, "--debug")
+    ended = dpfit("fit", *parts, *BUDGET, *options)
     assert ended.status == 2, ended.err
     assert told in ended.err
     assert not list(dpfit.folder.glob("*.ledger.json"))
