@@ -30,7 +30,6 @@ def test_faults_have_names_of_their_own() -> None:
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
 
 
-@pytest.mark.skipif(not mutations.TABLE.exists(), reason="no table was kept")
 def test_the_kept_table_is_of_these_faults() -> None:
     """Every fault is in it, in order, and none survived."""
     table = mutations.kept()

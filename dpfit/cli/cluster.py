@@ -26,6 +26,7 @@ _SETTINGS: Final = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
     "distributed.scheduler.work-stealing": False,
+    "distributed.comm.timeouts.connect": "10s",  # also what a lost scheduler is waited for
 }
 
 
