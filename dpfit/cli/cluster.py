@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LOCAL: Final = "local:"
 _ENCRYPTED: Final = "tls://"
 _PLAIN: Final = "tcp://"
-_PATIENCE: Final = 30.0  # seconds to reach a scheduler
+_PATIENCE: Final = 10.0  # seconds to reach a scheduler
 _FAREWELL: Final = 3.0  # seconds for a scheduler to hear that we leave; it may be gone
 _SETTINGS: Final = {
     # Rows are private: they stay in memory, whatever Dask reckons that they take.

@@ -71,7 +71,10 @@ class Workers:
             A worker is gone, and its rows with it; or the scheduler is.
         """
         self._finish(futures)
-        results = self._client.gather(list(futures))
+        try:
+            results = self._client.gather(list(futures))
+        except (OSError, TimeoutError, CancelledError):
+            raise _lost() from None
         for result in results:
             if isinstance(result, DpfitError):
                 raise result
@@ -101,6 +104,8 @@ class Workers:
                 raise _lost() from None
 
     def _require_all(self) -> None:
+        if self._client.status != "running":  # it would try for long to reach the scheduler again
+            raise _lost()
         try:
             there = self._client.nthreads()
         except (OSError, TimeoutError, CancelledError):
