@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -95,6 +96,8 @@ def connected(address: str) -> Iterator[Workers]:
 def _local(n_workers: int) -> Iterator[Client]:
     from distributed import Client, LocalCluster, Security
 
+    # Runs beside each other: Dask then takes another port for pages that nobody asked for.
+    warnings.filterwarnings("ignore", message="Port .* is already in use")
     with (
         LocalCluster(
             n_workers=n_workers,

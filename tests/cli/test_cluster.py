@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -207,10 +209,16 @@ def test_a_worker_that_fails_logs_no_record(cluster: Cluster) -> None:
 
 
 def test_workers_of_its_own_talk_encrypted(dpfit: Any, parts: list[str]) -> None:
-    """local:N starts workers with certificates made for the run, and ends them with it."""
+    """local:N starts workers with certificates made for the run, and ends them with it; also where
+    another run's scheduler has the port of Dask's pages."""
     run = ("--algo", "dp-gd", "--loss", "squared", *BUDGET)
     assert dpfit.here("fit", *parts, *run, "-o", "wanted.json").status == 0
-    ended = dpfit("fit", *parts, *run, "--cluster", "local:2", "-o", "c.json")
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):  # another has it: as well
+            taken.bind(("127.0.0.1", 8787))
+            taken.listen()
+        ended = dpfit("fit", *parts, *run, "--cluster", "local:2", "-o", "c.json")
     assert ended.status == 0, ended.err
     assert (dpfit.folder / "c.json").read_bytes() == (dpfit.folder / "wanted.json").read_bytes()
 
