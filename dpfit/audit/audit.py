@@ -24,15 +24,13 @@ ATTACKS: Final[dict[str, Attack]] = {"white-box": white_box_scores, "black-box":
 THRESHOLDS: Final = {"white-box": 0.0}
 """Of a likelihood ratio it is known: where both worlds are as likely."""
 _FEWEST_TRIALS: Final = 20
+_PILOTS: Final = 8
 
 
 def check_trials(trials: int) -> None:
     """Refuse too few trials to show anything."""
     if trials < _FEWEST_TRIALS:
         raise UsageError(f"--trials must be at least {_FEWEST_TRIALS}")
-
-
-_PILOTS: Final = 8
 
 
 @dataclass(frozen=True)

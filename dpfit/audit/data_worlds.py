@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +22,6 @@ from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.fitting.request import FitRequest
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.declared_facts import Layout
-
-_TWO: Final = 2
 
 
 def data_worlds(
@@ -128,7 +126,7 @@ def rating_worlds(
         There are too few users for two worlds, or as the configuration's own run.
     """
     users = ratings.n_users
-    if users < _TWO:
+    if users < 2:
         raise DataError("holds too little for an audit: two users at least", path=source)
     request = replace(request, n_users=request.n_users or users, n_items=n_items)
     rest = ratings.part(0, users - 1)

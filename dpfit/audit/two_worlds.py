@@ -81,9 +81,15 @@ def _model(world: Any, noise: Noise) -> Floats | None:
     curator = world.curator(noise)
     n_features = world.plan.facts.integer("features") if isinstance(world, LinearFit) else 0
     try:
-        return numbers_of(world.plan.algorithm.run(curator, _ignore), n_features)
+        numbers = numbers_of(world.plan.algorithm.run(curator, _ignore), n_features)
     except NotConvergedError:
         return None
+    if len(numbers) >= _MOST_NUMBERS:  # one more tells whether there was a model
+        raise UsageError(
+            f"a black-box attack is for models of at most {_MOST_NUMBERS} numbers",
+            hint="attack white-box, or synthetic data of fewer --features",
+        )
+    return numbers
 
 
 def _learned(without: Floats, present: Floats) -> Callable[[Floats], Floats]:
@@ -91,11 +97,6 @@ def _learned(without: Floats, present: Floats) -> Callable[[Floats], Floats]:
 
     Ranks, because noisy models have heavy tails; a number that never moved is left out by them.
     """
-    if without.shape[1] > _MOST_NUMBERS:
-        raise UsageError(
-            f"a black-box attack is for models of at most {_MOST_NUMBERS} numbers",
-            hint="attack white-box, or synthetic data of fewer --features",
-        )
     sorted_ = np.sort(np.concatenate([without, present]), axis=0)
     size = len(sorted_)
 

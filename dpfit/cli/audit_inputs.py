@@ -124,61 +124,66 @@ def audit_of(options: AuditOptions) -> Audit | OneRun:
     UsageError, PrivacyError, DataError
         As of a run of the configuration.
     """
-    assert options.rows is not None
-    assert options.features is not None
     if options.algo == PRIVATE:
-        if options.data is not None:
-            worlds, budget = _of_ratings(options, options.data)
-            return _two_worlds(options, worlds, budget)
-        asked = _matrix_request(options, options.range or (0.0, 1.0), None)
-        return _two_worlds(options, matrix_worlds(asked, options.rows, options.features), asked)
+        return _two_worlds(options, _of_ratings(options))
     if options.data is not None:
-        rows = RowInputs.from_options(options, [options.data])
-        request = _configuration(options, rows)
-        blocks = list(rows.reader)
-        worlds = data_worlds(request, blocks, rows.layout(), source=options.data)
-        return _two_worlds(options, worlds, request)
+        return _two_worlds(options, _among_records(options, options.data))
+    return _of_synthetic_records(options)
+
+
+def _of_ratings(options: AuditOptions) -> Worlds:
+    if options.data is None:
+        request = _matrix_request(options, options.range or (0.0, 1.0), None)
+        return matrix_worlds(request, *_sizes(options))
+    if options.range is None:
+        raise matrix_inputs.no_range()
+    items = IdTable(read_ids(options.items), fixed=True) if options.items else None
+    table = collect_ratings(RatingReader([options.data], rating_options(options), items=items))
+    request = _matrix_request(options, options.range, len(table.items))
+    return rating_worlds(request, table.ratings, n_items=len(table.items), source=options.data)
+
+
+def _among_records(options: AuditOptions, path: str) -> Worlds:
+    rows = RowInputs.from_options(options, [path])
+    request = _configuration(options, rows)
+    blocks = list(rows.reader)
+    return data_worlds(request, blocks, rows.layout(), source=path)
+
+
+def _of_synthetic_records(options: AuditOptions) -> Audit | OneRun:
     request = _configuration(options, None)
     loss = request.loss or only_loss(request.algorithm) or "logistic"
     request = replace(request, loss=loss)
+    rows, features = _sizes(options)
     if options.attack == ONE_RUN:
         return OneRun(
             request,
-            options.features,
+            features,
             delta=_delta(request.budget),
             confidence=options.confidence,
             seed=options.seed,
         )
     if options.attack == SCORE:
-        attack = ScoreAttack(request, options.rows, options.features, seed=options.seed)
-        return _two_worlds(options, attack.worlds, request, attack.scores)
+        attack = ScoreAttack(request, rows, features, seed=options.seed)
+        return _two_worlds(options, attack.worlds, attack.scores)
     black_box = options.attack == BLACK_BOX
-    worlds = linear_worlds(request, options.rows, options.features, black_box=black_box)
-    return _two_worlds(options, worlds, request)
+    return _two_worlds(options, linear_worlds(request, rows, features, black_box=black_box))
 
 
-def _of_ratings(options: AuditOptions, path: str) -> tuple[Worlds, MatrixRequest]:
-    if options.range is None:
-        raise matrix_inputs.no_range()
-    items = IdTable(read_ids(options.items), fixed=True) if options.items else None
-    table = collect_ratings(RatingReader([path], rating_options(options), items=items))
-    request = _matrix_request(options, options.range, len(table.items))
-    worlds = rating_worlds(request, table.ratings, n_items=len(table.items), source=path)
-    return worlds, request
+def _sizes(options: AuditOptions) -> tuple[int, int]:
+    """Of synthetic records, once settled."""
+    assert options.rows is not None
+    assert options.features is not None
+    return options.rows, options.features
 
 
-def _two_worlds(
-    options: AuditOptions,
-    worlds: Worlds,
-    request: FitRequest | MatrixRequest,
-    scores: Attack | None = None,
-) -> Audit:
+def _two_worlds(options: AuditOptions, worlds: Worlds, scores: Attack | None = None) -> Audit:
     return Audit(
         worlds,
         attack=options.attack,
         scores=scores,
         trials=options.trials,
-        delta=_delta(request.budget),
+        delta=_delta(worlds[0].request.budget),
         confidence=options.confidence,
         seed=options.seed,
     )

@@ -109,7 +109,7 @@ class RunFiles:
             check_apart(path, reads)
         if writes and self.model_path == "-":
             require_standard_output()
-        if writes and self.model_path != "-":
+        elif writes:
             reads += [self.ledger.path, lock]
             check_target(self.model_path, force=self.force, reads=reads, replaces_models_only=True)
         if writes:

@@ -22,13 +22,14 @@ from dpfit.data.encode import (
     text_labels,
 )
 from dpfit.data.numbers import BadNumber, parse_number
+from dpfit.data.parsed_table import NOT_PARSED, parsed_table
 from dpfit.data.pipeline import ordered_map
 from dpfit.data.plain_records import PlainRecords, spells_nan
 from dpfit.data.rows import RowBlock
 from dpfit.data.table_reference import TablePlan
 from dpfit.data.text_blocks import TextBlock
 from dpfit.errors import UsageError
-from dpfit.memory import PARSER_SHARE, require_memory
+from dpfit.files.arrow_errors import memory_apart
 
 
 class LabelKind:
@@ -116,17 +117,11 @@ class BlockParser:
             return self._no_rows()
         if not self._plain.accepts(data):
             return None
-        read = pacsv.ReadOptions(
-            column_names=self._names, use_threads=False, block_size=len(data) + 1
-        )
-        require_memory(PARSER_SHARE * len(data))
-        source = pa.BufferReader(data)
         try:
-            table = pacsv.read_csv(source, read, self._parse_options, self._convert_options)
-            return self._rows(table) if table.num_rows else None
-        except MemoryError:
-            raise  # of pyarrow, it is an ArrowException too
-        except (pa.ArrowException, ValueError, OverflowError, CellFault):
+            with memory_apart():
+                table = parsed_table(data, self._names, self._parse_options, self._convert_options)
+                return self._rows(table) if table.num_rows else None
+        except (*NOT_PARSED, CellFault):
             return None
 
     def _no_rows(self) -> RowBlock:

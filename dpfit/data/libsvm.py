@@ -20,10 +20,11 @@ from dpfit.data import libsvm_reference
 from dpfit.data.encode import CellFault, check_labels
 from dpfit.data.indices import IndexRules, Indices, NotCanonical, canonical
 from dpfit.data.libsvm_reference import Labels
+from dpfit.data.parsed_table import NOT_PARSED, parsed_table
 from dpfit.data.pipeline import ordered_map
 from dpfit.data.rows import RowBlock
 from dpfit.data.text_blocks import TextBlock, newlines
-from dpfit.memory import PARSER_SHARE, require_memory
+from dpfit.files.arrow_errors import memory_apart
 
 _ALPHABET = b"0123456789.:-+eE\n"
 _FOREIGN = b"x"
@@ -190,15 +191,10 @@ def _parse_table(
         null_values=[""],
         strings_can_be_null=False,
     )
-    read = pacsv.ReadOptions(
-        column_names=["index", "value"], use_threads=False, block_size=len(text) + 1
-    )
-    require_memory(PARSER_SHARE * len(text))
     try:
-        table = pacsv.read_csv(pa.BufferReader(text), read, _PARSE, convert)
-    except MemoryError:
-        raise  # of pyarrow, it is an ArrowException too
-    except (pa.ArrowException, ValueError, OverflowError):
+        with memory_apart():
+            table = parsed_table(text, ["index", "value"], _PARSE, convert)
+    except NOT_PARSED:
         return None
     if table.num_rows == 0 or table.column(1).null_count:
         return None

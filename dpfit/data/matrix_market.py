@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from dpfit.data.indices import MAX_INDEX, LineFault
 from dpfit.data.numbers import BadNumber, parse_number
+from dpfit.data.parsed_table import NOT_PARSED, parsed_table
 from dpfit.data.rating_rows import ItemRule
 from dpfit.data.text_blocks import TextBlock
 from dpfit.errors import DataError
-from dpfit.memory import PARSER_SHARE, require_memory
+from dpfit.files.arrow_errors import memory_apart
 
 _BANNER: Final = "%%MatrixMarket matrix coordinate real general"
 _ALPHABET: Final = b"0123456789.-+eE \n"
@@ -155,15 +156,10 @@ class EntryParser:
             text = _GAPS.sub(b" ", _LINE_ENDS.sub(b"\n", b"\n" + text))
         if not text.strip(b"\n"):
             return None
-        read = pacsv.ReadOptions(
-            column_names=["row", "column", "value"], use_threads=False, block_size=len(text) + 1
-        )
-        require_memory(PARSER_SHARE * len(text))
         try:
-            table = pacsv.read_csv(pa.BufferReader(text), read, _PARSE, _CONVERT)
-        except MemoryError:
-            raise  # of pyarrow, it is an ArrowException too
-        except (pa.ArrowException, ValueError, OverflowError):
+            with memory_apart():
+                table = parsed_table(text, ["row", "column", "value"], _PARSE, _CONVERT)
+        except NOT_PARSED:
             return None
         if table.num_rows == 0 or any(column.null_count for column in table.columns):
             return None

@@ -36,6 +36,7 @@ from dpfit.data.parquet_file import NOT_READABLE, damaged
 from dpfit.data.rows import RowBlock
 from dpfit.data.schema import one_line
 from dpfit.errors import DataError
+from dpfit.files.arrow_errors import memory_apart
 
 _CELLS_PER_BATCH = 1 << 20
 _ROWS_PER_BATCH = 1 << 15
@@ -102,11 +103,10 @@ def read_parquet(
     first_row = 1
     for batch in _batches(file, path, plan, threads):
         try:
-            block = make(batch, plan)
+            with memory_apart():
+                block = make(batch, plan)
         except CellFault as fault:
             raise _data_error(fault, path, first_row, plan) from None
-        except MemoryError:
-            raise  # of pyarrow, it is an ArrowException too
         except NOT_READABLE:
             raise damaged(path) from None
         first_row += batch.num_rows
@@ -125,9 +125,10 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     rows = max(1, min(_ROWS_PER_BATCH, _CELLS_PER_BATCH // max(1, len(plan.columns))))
     try:
-        yield from file.iter_batches(batch_size=rows, columns=plan.columns, use_threads=threads > 1)
-    except MemoryError:
-        raise  # of pyarrow, it is an ArrowException too
+        with memory_apart():
+            yield from file.iter_batches(
+                batch_size=rows, columns=plan.columns, use_threads=threads > 1
+            )
     except NOT_READABLE:
         raise damaged(path) from None
 

@@ -13,6 +13,7 @@ from dpfit.data.compression import FREE_EXPANSION, LARGEST_EXPANSION, CheckedStr
 from dpfit.data.open import STDIN, open_binary
 from dpfit.data.spool import spooled
 from dpfit.errors import DataError, StorageError, reason_of
+from dpfit.files.arrow_errors import memory_apart
 from dpfit.files.parquet_footer import value_counts
 
 _BYTES_OF_VALUE: Final = 8
@@ -35,14 +36,16 @@ def open_parquet(source: IO[bytes], path: str) -> pq.ParquetFile:
         It is no Parquet file, or made to fill a machine.
     """
     try:
-        file = pq.ParquetFile(source, page_checksum_verification=True)
-        check_expansion(file, source, path)
-        texts = [field.name for field in file.schema_arrow if pat.is_string(field.type)]
-        return pq.ParquetFile(
-            source, metadata=file.metadata, read_dictionary=texts, page_checksum_verification=True
-        )
-    except MemoryError:
-        raise  # of pyarrow, it is an ArrowException too
+        with memory_apart():
+            file = pq.ParquetFile(source, page_checksum_verification=True)
+            check_expansion(file, source, path)
+            texts = [field.name for field in file.schema_arrow if pat.is_string(field.type)]
+            return pq.ParquetFile(
+                source,
+                metadata=file.metadata,
+                read_dictionary=texts,
+                page_checksum_verification=True,
+            )
     except NOT_READABLE:
         raise DataError(
             "the content is not a readable Parquet file", path=path, hint="see --format"
@@ -77,10 +80,9 @@ def damaged(path: str) -> DataError:
 def fields_of(file: pq.ParquetFile, path: str) -> list[pa.Field]:
     """The columns of an open file; two of one name are a `DataError`."""
     try:
-        schema = file.schema_arrow
-        fields = [schema.field(i) for i in range(len(schema.names))]
-    except MemoryError:
-        raise  # of pyarrow, it is an ArrowException too
+        with memory_apart():
+            schema = file.schema_arrow
+            fields = [schema.field(i) for i in range(len(schema.names))]
     except NOT_READABLE:
         raise DataError("the Parquet schema cannot be read", path=path) from None
     if len({field.name for field in fields}) != len(fields):

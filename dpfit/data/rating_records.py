@@ -10,11 +10,12 @@ import pyarrow.csv as pacsv
 from dpfit.data import rating_reference
 from dpfit.data.encode import CellFault, finite_numbers
 from dpfit.data.id_table import coded_ids
+from dpfit.data.parsed_table import NOT_PARSED, parsed_table
 from dpfit.data.plain_records import PlainRecords, spells_nan
 from dpfit.data.rating_reference import RatingPlan
 from dpfit.data.rating_rows import CodedRatings, line_of_first
 from dpfit.data.text_blocks import TextBlock
-from dpfit.memory import PARSER_SHARE, require_memory
+from dpfit.files.arrow_errors import memory_apart
 
 
 class RatingParser:
@@ -48,17 +49,11 @@ class RatingParser:
         """Ratings of the block as the reference parser would give them, or None if not sure."""
         if not self._plain.accepts(data):
             return None
-        read = pacsv.ReadOptions(
-            column_names=self._names, use_threads=False, block_size=len(data) + 1
-        )
-        require_memory(PARSER_SHARE * len(data))
-        source = pa.BufferReader(data)
         try:
-            table = pacsv.read_csv(source, read, self._parse_options, self._convert_options)
-            return self._ratings(table) if table.num_rows else None
-        except MemoryError:
-            raise  # of pyarrow, it is an ArrowException too
-        except (pa.ArrowException, ValueError, OverflowError, CellFault):
+            with memory_apart():
+                table = parsed_table(data, self._names, self._parse_options, self._convert_options)
+                return self._ratings(table) if table.num_rows else None
+        except (*NOT_PARSED, CellFault):
             return None
 
     def _ratings(self, table: pa.Table) -> CodedRatings:

@@ -26,6 +26,7 @@ from dpfit.data.table_head import read_head
 from dpfit.data.text_blocks import closing_with, text_blocks, text_of
 from dpfit.data.transcode import as_utf8
 from dpfit.errors import DataError
+from dpfit.files.arrow_errors import memory_apart
 
 _ROWS_PER_BATCH: Final = 1 << 16
 
@@ -133,12 +134,11 @@ class ParquetRatings:
         with closing(source):
             for batch in self._batches(file, path):
                 try:
-                    ratings = self._block(batch)
+                    with memory_apart():
+                        ratings = self._block(batch)
                 except CellFault as fault:
                     message = f"{fault.message} (row {first_row + fault.row})"
                     raise DataError(message, path=path, hint=fault.hint) from None
-                except MemoryError:
-                    raise  # of pyarrow, it is an ArrowException too
                 except NOT_READABLE:
                     raise damaged(path) from None
                 first_row += batch.num_rows
@@ -146,13 +146,12 @@ class ParquetRatings:
 
     def _batches(self, file: pq.ParquetFile, path: str) -> Iterator[pa.RecordBatch]:
         try:
-            yield from file.iter_batches(
-                batch_size=_ROWS_PER_BATCH,
-                columns=list(self._columns.values()),
-                use_threads=self._options.threads > 1,
-            )
-        except MemoryError:
-            raise  # of pyarrow, it is an ArrowException too
+            with memory_apart():
+                yield from file.iter_batches(
+                    batch_size=_ROWS_PER_BATCH,
+                    columns=list(self._columns.values()),
+                    use_threads=self._options.threads > 1,
+                )
         except NOT_READABLE:
             raise damaged(path) from None
 

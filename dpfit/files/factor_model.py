@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dpfit.errors import DataError
+from dpfit.files.arrow_errors import memory_apart
 from dpfit.files.json_checks import (
     Json,
     as_column,
@@ -156,18 +157,16 @@ def parse_factor_model(data: bytes, path: str) -> FactorModel:
         It is not a factor model as this version writes them.
     """
     try:
-        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
-        header = (file.metadata.metadata or {}).get(_KEY)
-    except MemoryError:
-        raise  # of pyarrow, it is an ArrowException too
+        with memory_apart():
+            file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+            header = (file.metadata.metadata or {}).get(_KEY)
     except (pa.ArrowException, OSError, ValueError, TypeError, RuntimeError):
         raise DataError("is not a model file: not Parquet", path=path) from None
     if header is None:
         raise DataError("is not a model file: a Parquet file of something else", path=path)
     try:
-        return _model(file, header, data)
-    except MemoryError:
-        raise  # of pyarrow, it is an ArrowException too
+        with memory_apart():
+            return _model(file, header, data)
     except (pa.ArrowException, OSError, RuntimeError):
         raise DataError("the model file is damaged", path=path) from None
     except (ValueError, KeyError, TypeError, OverflowError) as error:

@@ -103,12 +103,11 @@ class Checkpoint:
         )
 
 
-def events_of(entry: Json) -> list[Event]:
-    """The events of one reservation."""
-    events = entry["events"]
-    if not isinstance(events, list) or not events:
+def events_of(listed: object) -> list[Event]:
+    """The events of one reservation, from what it has for ``events``."""
+    if not isinstance(listed, list) or not listed:
         raise ValueError("it lists no events")
-    return [event_from_json(event) for event in events]
+    return [event_from_json(event) for event in listed]
 
 
 def charge(entry: Json, adjacency: Adjacency) -> Cost:
@@ -124,7 +123,7 @@ def charge(entry: Json, adjacency: Adjacency) -> Cost:
 
 @lru_cache(_REMEMBERED)
 def _charge(events: str, adjacency: Adjacency) -> Cost:
-    return compose(events_of({"events": json.loads(events)}), adjacency)
+    return compose(events_of(json.loads(events)), adjacency)
 
 
 def _cost(value: dict[str, object]) -> Cost:

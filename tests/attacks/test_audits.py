@@ -36,11 +36,28 @@ def request(algorithm: str, **settings: object) -> FitRequest:
     )
 
 
+def ignore(done: int) -> None:
+    pass
+
+
+def weaken(monkeypatch: pytest.MonkeyPatch, divisor: int) -> None:
+    """From here on, noise that is so many times smaller than was charged."""
+
+    class Weakened(ExactNoise):
+        def integers(self, scale_bits: int, size: int, step: int):  # type: ignore[no-untyped-def]
+            return super().integers(scale_bits, size, step) // divisor
+
+    def noise(**asked: object) -> Noise:
+        real = noise_of(**asked)  # type: ignore[arg-type]
+        assert isinstance(real, ExactNoise)
+        return Weakened(real._bits)
+
+    monkeypatch.setattr(trial_keys, "noise_of", noise)
+
+
 def finding(asked: FitRequest, trials: int, attack: str | None = None, rows: int = 20) -> Finding:
     worlds = linear_worlds(asked, rows, 3, black_box=attack == "black-box")
-    return Audit(worlds, attack=attack, trials=trials, delta=DELTA, seed=SEED).run(
-        lambda done: None
-    )
+    return Audit(worlds, attack=attack, trials=trials, delta=DELTA, seed=SEED).run(ignore)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -70,7 +87,7 @@ def test_no_attack_on_ratings_shows_more(law: str, adjacency: Adjacency, attack:
     )
     worlds = matrix_worlds(asked, 20, 3)
     audit = Audit(worlds, attack=attack, trials=24, delta=DELTA, seed=SEED)
-    assert audit.run(lambda done: None).holds
+    assert audit.run(ignore).holds
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -119,13 +136,20 @@ def test_no_record_is_found_by_its_score(algorithm: str) -> None:
     audit = Audit(
         attack.worlds, attack="score", scores=attack.scores, trials=40, delta=DELTA, seed=SEED
     )
-    assert audit.run(lambda done: None).holds
+    assert audit.run(ignore).holds
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_screened_columns_are_attacked(attack: str) -> None:
+    """Gradients on fewer columns than the screen was of are evidence like any other."""
+    asked = replace(request("dp-screen"), sparsity=2)
+    assert finding(asked, 20, attack).estimate.value > 0.5
 
 
 def one_run(algorithm: str, adjacency: Adjacency = Adjacency.REPLACE_ONE) -> Guesses:
     asked = request(algorithm, adjacency=adjacency, iterations=3, step_size=0.2)
     audit = OneRun(asked, 500, delta=DELTA, confidence=0.95, seed=SEED)
-    return audit.run(lambda done: None)
+    return audit.run(ignore)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -140,7 +164,7 @@ def test_one_run_shows_a_part_of_the_claim(algorithm: str, adjacency: Adjacency)
 def test_one_run_without_noise_breaks_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a hundredth of the noise nearly all guesses are right, which is seen from one run."""
     small = Budget.from_request(0.5, DELTA, None, None)
-    monkeypatch.setattr(trial_keys, "noise_of", lambda **asked: Small(noise_of(**asked)._bits))
+    weaken(monkeypatch, 100)
     asked = replace(request("dp-gd", iterations=3, step_size=0.2), budget=small)
     assert not OneRun(asked, 500, delta=DELTA, confidence=0.95, seed=SEED).run(ignore).holds
 
@@ -148,7 +172,7 @@ def test_one_run_without_noise_breaks_the_claim(monkeypatch: pytest.MonkeyPatch)
 def test_a_finished_score_attack_has_power(monkeypatch: pytest.MonkeyPatch) -> None:
     """With hardly any noise the score tells the worlds apart, beyond a small claim."""
     small = Budget.from_request(0.5, DELTA, None, None)
-    monkeypatch.setattr(trial_keys, "noise_of", lambda **asked: Small(noise_of(**asked)._bits))
+    weaken(monkeypatch, 100)
     asked = replace(request("dp-gd", iterations=3, step_size=0.2), budget=small)
     attack = ScoreAttack(asked, 20, 3, seed=SEED)
     audit = Audit(
@@ -157,34 +181,10 @@ def test_a_finished_score_attack_has_power(monkeypatch: pytest.MonkeyPatch) -> N
     assert not audit.run(ignore).holds
 
 
-def ignore(done: int) -> None:
-    pass
-
-
-class Small(ExactNoise):
-    """A hundredth of the noise that was charged."""
-
-    def integers(self, scale_bits: int, size: int, step: int):  # type: ignore[no-untyped-def]
-        return super().integers(scale_bits, size, step) // 100
-
-
-class Halved(ExactNoise):
-    """Noise of half the size that was charged."""
-
-    def integers(self, scale_bits: int, size: int, step: int):  # type: ignore[no-untyped-def]
-        return super().integers(scale_bits, size, step) // 2
-
-
-def halved(**asked: object) -> Noise:
-    noise = noise_of(**asked)  # type: ignore[arg-type]
-    assert isinstance(noise, ExactNoise)
-    return Halved(noise._bits)
-
-
 @pytest.mark.parametrize("iterations", [1, 4])
 def test_too_little_noise_is_found(monkeypatch: pytest.MonkeyPatch, iterations: int) -> None:
     """With half of the noise the bound exceeds the claim, so the attack has power."""
-    monkeypatch.setattr(trial_keys, "noise_of", halved)
+    weaken(monkeypatch, 2)
     found = finding(request("dp-gd", iterations=iterations, step_size=0.2), 400)
     assert found.mu.value > 1.3 * found.claimed.mu()
     assert not found.holds
@@ -192,6 +192,6 @@ def test_too_little_noise_is_found(monkeypatch: pytest.MonkeyPatch, iterations: 
 
 def test_too_little_noise_is_found_in_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a single step the model alone tells it, too."""
-    monkeypatch.setattr(trial_keys, "noise_of", halved)
+    weaken(monkeypatch, 2)
     found = finding(request("dp-gd", iterations=1, step_size=0.2), 400, "black-box")
     assert not found.holds

@@ -23,6 +23,11 @@ from dpfit.cli.app import run
 CODE = "from dpfit.cli.app import main; main()"
 CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
+# nohup, and a shell's background, ignore some of them, which every child would inherit.
+for number in CAUGHT:
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
+
 
 @dataclass(frozen=True)
 class Outcome:

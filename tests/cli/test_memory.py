@@ -16,7 +16,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from dpfit.data import libsvm
+from dpfit.data import parsed_table
 from dpfit.memory import require_memory
 
 SAID = "dpfit: error: out of memory\nhint: fewer --threads need less; what a ledger shows as "
@@ -182,7 +182,7 @@ def test_no_room_for_the_parser_is_found_before_it(
     def none_left(n_bytes: int) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(libsvm, "require_memory", none_left)
+    monkeypatch.setattr(parsed_table, "require_memory", none_left)
     monkeypatch.setattr(pacsv, "read_csv", None)
     assert dpfit.here("fit", "tiny.svm", *dpfit.budget).err.startswith(SAID)
 

@@ -117,7 +117,7 @@ def rows(**options: Any) -> Callable[[bytes], list[RowBlock]]:
 
 
 def ratings(data: bytes, kind: str) -> object:
-    named = dict(zip(("user", "item", "value"), NAMES, strict=True)) if kind == "csv" else {}
+    named = dict(zip(("user", "item", "value"), NAMES, strict=True)) if kind != "mtx" else {}
     options = RatingOptions(format=kind, **named)
     return collect_ratings(RatingReader(["-"], options, stdin=io.BytesIO(data)))
 
@@ -326,12 +326,6 @@ def rating_parquets() -> list[bytes]:
     return [as_parquet(table, compression="none"), as_parquet(table, use_dictionary=False)]
 
 
-def read_rating_parquet(data: bytes) -> None:
-    named = dict(zip(("user", "item", "value"), NAMES, strict=True))
-    options = RatingOptions(format="parquet", **named)
-    collect_ratings(RatingReader(["-"], options, stdin=io.BytesIO(data)))
-
-
 def compressed() -> list[bytes]:
     zstd = pa.compress(SVM, codec="zstd", asbytes=True)
     packed = [gzip.compress(SVM, mtime=0), bz2.compress(SVM), lzma.compress(SVM), zstd]
@@ -379,7 +373,7 @@ TARGETS: Final[dict[str, Target]] = {
     "parquet": Target(rows(format="parquet", label="y"), parquets),
     "compressed": Target(rows(format="libsvm"), compressed),
     "ratings": Target(read_ratings, lambda: [RATINGS, RATINGS[6:]]),
-    "rating-parquet": Target(read_rating_parquet, rating_parquets),
+    "rating-parquet": Target(lambda data: ratings(data, "parquet"), rating_parquets),
     "matrix-market": Target(read_matrix, lambda: [MATRIX, b"1 2 5\n3 4 1\n"]),
     "identifiers": Target(by_name(read_ids), lambda: [b"1\n7\n\nanna\r\n"]),
     "pairs": Target(read_pair_file, lambda: [RATINGS, b"i,u\n1,ben\n"]),

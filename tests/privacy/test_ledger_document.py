@@ -287,7 +287,7 @@ def test_alike_runs_cost_their_number() -> None:
     for number in range(50):
         document = document.append(reserved(f"{number:x}", 10 + number % 3))
     shared = parse_ledger(document.data, "l")
-    events = [event for entry in document.entries() for event in events_of(entry)]
+    events = [event for entry in document.entries() for event in events_of(entry["events"])]
     for adjacency in Adjacency:
         exact = compose(events, adjacency)
         assert document.cost(adjacency) == shared.cost(adjacency) == exact
