@@ -27,7 +27,8 @@ from dpfit.privacy.adjacency import Adjacency, PerAdjacency
 from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.events import Event, GaussianEvent
 from dpfit.privacy.ledger import Ledger
-from dpfit.privacy.ledger_document import Cap, LedgerDocument
+from dpfit.privacy.ledger_document import LedgerDocument
+from dpfit.privacy.ledger_frame import Cap
 
 COLUMNS = ("check", "reserve", "close", "budget", "--json", "bytes only")
 REPEATS = 5
