@@ -749,13 +749,6 @@ FAULTS = [
         "tests/privacy/test_ledger_parts.py",
     ),
     Fault(
-        "another version's cost of earlier parts taken on trust",
-        "privacy/ledger_document.py",
-        'if earlier is not None and earlier.checkpoint.get("dpfit") != __version__:',
-        "if False:",
-        "tests/privacy/test_ledger_parts.py",
-    ),
-    Fault(
         "a part of a ledger open to all",
         "privacy/ledger.py",
         "            mode_of=self._file,\n",

@@ -196,10 +196,7 @@ def resume(data: bytes) -> LedgerDocument | None:
     hashed = hashlib.sha256(memoryview(data)[:end])
     if data[end:] != seal(checkpoint.to_json(), hashed):
         return None
-    earlier = header.earlier
-    if earlier is not None and earlier.checkpoint.get("dpfit") != __version__:
-        return None
-    return LedgerDocument(header.cap, earlier, data, checkpoint, None, end, hashed)
+    return LedgerDocument(header.cap, header.earlier, data, checkpoint, None, end, hashed)
 
 
 def earlier_part(data: bytes) -> EarlierPart | None:
