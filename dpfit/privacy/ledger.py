@@ -24,7 +24,7 @@ from dpfit.privacy.ledger_file import ledger_bytes
 from dpfit.privacy.ledger_frame import Cap
 from dpfit.privacy.ledger_part import EarlierPart
 
-_LARGEST_PART = 1 << 20  # some eight hundred runs; a longer ledger goes on in a new file
+LARGEST_PART = 1 << 20  # some eight hundred runs; a longer ledger goes on in a new file
 
 
 class Ledger:
@@ -99,8 +99,8 @@ class Ledger:
 
     def _part(self, earlier: EarlierPart) -> tuple[bytes, str]:
         """An earlier part's file, and its name."""
-        path = earlier.path(self.path)
-        data = ledger_bytes(earlier.path(self._file), path)
+        path = earlier.path(self._file)
+        data = ledger_bytes(path, path)
         if data is None:
             raise PrivacyError(
                 f"{path}: no such file, and it holds earlier runs of {self.path}",
@@ -187,7 +187,7 @@ class Ledger:
                 "events": [event.to_json() for event in events],
                 **description,
             }
-            if len(document.data) > _LARGEST_PART:
+            if len(document.data) > LARGEST_PART:
                 document = self._part_ended(document, last_look)
             self._write(document.append(self._reserved[run]), last_look)
         return run

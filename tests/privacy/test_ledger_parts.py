@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -34,7 +35,7 @@ def opened(path: Path) -> Ledger:
 @pytest.fixture
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A part has room for a few runs."""
-    monkeypatch.setattr(ledger_module, "_LARGEST_PART", 2500)
+    monkeypatch.setattr(ledger_module, "LARGEST_PART", 2500)
 
 
 @pytest.fixture
@@ -143,6 +144,22 @@ HARMS: dict[str, tuple[Callable[[list[Path]], object], str]] = {
         "the part before it is another",
     ),
 }
+
+
+def test_parts_lie_beside_the_file_that_a_link_leads_to(tmp_path: Path, short_parts: None) -> None:
+    """Two links, two folders, one ledger; and a missing part is named where it belongs."""
+    path = tmp_path / "l.json"
+    links = [tmp_path / "a" / "now.json", tmp_path / "b" / "l.json"]
+    for link in links:
+        link.parent.mkdir()
+        link.symlink_to(path)
+    for number in range(RUNS):
+        opened(links[number % 2]).reserve([EVENT], {})
+    assert len(parts_of(path)) >= 3
+    assert all(opened(link).read() == opened(path).read() for link in links)
+    parts_of(path)[0].unlink()
+    with pytest.raises(PrivacyError, match=re.escape(str(tmp_path / "l.json.1-"))):
+        opened(links[0]).read()
 
 
 @pytest.mark.parametrize("harm", HARMS)
