@@ -121,9 +121,9 @@ class OneRun:
         none, every, actual = (
             self._world(there) for there in (np.zeros(m, bool), np.ones(m, bool), coins)
         )
-        witness: Any = Witness((none, every), actual, self._keys.noise())
+        witness: Any = Witness((none, every), actual, self._keys.noise(), columns=m)
         actual.plan.algorithm.run(witness, report_progress)
-        evidence = witness.by_column[:m]
+        evidence = witness.by_column
         guesses = max(1, m // _SHARE)
         sure = np.argsort(-np.abs(evidence), kind="stable")[:guesses]
         correct = int(np.count_nonzero((evidence[sure] > 0.0) == coins[sure]))

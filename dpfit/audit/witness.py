@@ -45,16 +45,20 @@ class Witness:
         The one that runs: one of them, or one between them.
     noise : Noise
         Of the run, under a key of its own.
+    columns : int
+        How many the released gradients are of, where :attr:`by_column` is asked for.
 
     Attributes
     ----------
     log_ratio : float
         Of the second world to the first.
-    by_column : float64 array
-        The same, of each coordinate of the released gradients alone.
+    by_column : float64 array, shape (columns,)
+        The same, of each column of the released gradients alone.
     """
 
-    def __init__(self, worlds: Sequence[Attacked], real: Attacked, noise: Noise) -> None:
+    def __init__(
+        self, worlds: Sequence[Attacked], real: Attacked, noise: Noise, *, columns: int = 0
+    ) -> None:
         self._worlds = worlds
         self._noise = Overheard(noise)
         self._real = real.curator(self._noise)
@@ -65,7 +69,8 @@ class Witness:
         self._ruler = Ruler()
         self._scaled = worlds[0].curator(self._ruler)
         self.log_ratio = 0.0
-        self.by_column: Floats = np.zeros(0)
+        self._columns = columns
+        self.by_column: Floats = np.zeros(columns)
 
     def __getattr__(self, name: str) -> Any:
         asked = getattr(self._real, name)
@@ -94,10 +99,9 @@ class Witness:
         elif answer is not None:
             ratios = self._of_sums(answer, first, second, scaled)
             self.log_ratio += float(ratios.sum())
-            if isinstance(answer, Point):
-                # Once columns are screened, later sums are over fewer.
-                same = self.by_column.size == ratios.size
-                self.by_column = ratios + self.by_column if same else ratios
+            # Not of every algorithm: once columns are screened, gradients are on fewer.
+            if self._columns and isinstance(answer, Point):
+                self.by_column += ratios[: self._columns]
         return answer
 
     def _of_sums(self, answer: Any, first: Any, second: Any, scaled: Any) -> Floats:

@@ -122,6 +122,13 @@ def test_no_record_is_found_by_its_score(algorithm: str) -> None:
     assert audit.run(lambda done: None).holds
 
 
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_screened_columns_are_attacked(attack: str) -> None:
+    """Gradients on fewer columns than the screen was of are evidence like any other."""
+    asked = replace(request("dp-screen"), sparsity=2)
+    assert finding(asked, 20, attack).estimate.value > 0.5
+
+
 def one_run(algorithm: str, adjacency: Adjacency = Adjacency.REPLACE_ONE) -> Guesses:
     asked = request(algorithm, adjacency=adjacency, iterations=3, step_size=0.2)
     audit = OneRun(asked, 500, delta=DELTA, confidence=0.95, seed=SEED)
