@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from dpfit.audit.bounds import Estimate, LowerBound, epsilon_bound, mu_bound, mu_estimate
+from dpfit.audit.models import check_learnable
 from dpfit.audit.stand_ins import Floats
 from dpfit.audit.trial_keys import TrialKeys
 from dpfit.audit.two_worlds import black_box_scores, white_box_scores
@@ -98,7 +99,7 @@ class Audit:
     Raises
     ------
     UsageError
-        The trials are too few to show anything.
+        The trials are too few to show anything, or the model has too many numbers for a learner.
     """
 
     def __init__(
@@ -117,6 +118,8 @@ class Audit:
         self.algorithm = worlds[0].request.algorithm
         self.attack = attack or "white-box"
         self._attack: Attack = scores or ATTACKS[self.attack]
+        if self._attack is black_box_scores:
+            check_learnable(worlds[0])
         self.trials = trials
         self._seed = seed
 

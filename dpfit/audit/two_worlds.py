@@ -12,12 +12,11 @@ from dpfit.audit.models import numbers_of
 from dpfit.audit.stand_ins import Floats
 from dpfit.audit.trial_keys import TrialKeys
 from dpfit.audit.witness import Witness
-from dpfit.errors import NotConvergedError, UsageError
+from dpfit.errors import NotConvergedError
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.privacy.mechanisms.noise import Noise
 
 _RIDGE: Final = 1e-3
-_MOST_NUMBERS: Final = 4000  # the learner's time goes by their cube
 
 
 def white_box_scores(
@@ -91,11 +90,6 @@ def _learned(without: Floats, present: Floats) -> Callable[[Floats], Floats]:
 
     Ranks, because noisy models have heavy tails; a number that never moved is left out by them.
     """
-    if without.shape[1] > _MOST_NUMBERS:
-        raise UsageError(
-            f"a black-box attack is for models of at most {_MOST_NUMBERS} numbers",
-            hint="attack white-box, or synthetic data of fewer --features",
-        )
     sorted_ = np.sort(np.concatenate([without, present]), axis=0)
     size = len(sorted_)
 

@@ -153,12 +153,15 @@ def test_no_bound_proves_a_claim(dpfit: Any) -> None:
     assert "% of it was shown" in outcome.out
 
 
-def test_a_model_of_many_numbers_is_no_black_box(dpfit: Any) -> None:
-    """What a learner cannot learn from is refused with a hint, not by running out of memory."""
-    many = ("--algo", "dp-gd", "--features", "5000", "--rows", "10", "--iterations", "1")
-    outcome = dpfit.here("audit", *many, "--attack", "black-box", "--trials", "20", *SEED)
+@pytest.mark.parametrize(
+    "many", [("dp-gd", "--features", "2001"), ("complete-matrix", "--features", "63")]
+)
+def test_a_model_of_many_numbers_is_no_black_box(dpfit: Any, many: tuple[str, ...]) -> None:
+    """What a learner cannot learn from is refused with a hint, before the first run."""
+    outcome = dpfit.here("audit", "--attack", "black-box", "--rows", "10", *SEED, "--algo", *many)
     assert outcome.status == 2
-    assert "at most 4000 numbers" in outcome.err
+    assert "at most 4000 numbers\nhint: attack white-box" in outcome.err
+    assert "runs in each" not in outcome.err
 
 
 def test_few_trials_are_refused_before_data_are_read(dpfit: Any) -> None:
