@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from dpfit.audit.bounds import Estimate, LowerBound, epsilon_bound, mu_bound, mu_estimate
+from dpfit.audit.bounds import Estimate, LowerBound, epsilon_bound, mu_bound, mu_estimate, share
 from dpfit.audit.models import check_learnable
 from dpfit.audit.stand_ins import Floats
 from dpfit.audit.trial_keys import TrialKeys
@@ -25,15 +25,13 @@ ATTACKS: Final[dict[str, Attack]] = {"white-box": white_box_scores, "black-box":
 THRESHOLDS: Final = {"white-box": 0.0}
 """Of a likelihood ratio it is known: where both worlds are as likely."""
 _FEWEST_TRIALS: Final = 20
+_PILOTS: Final = 8
 
 
 def check_trials(trials: int) -> None:
     """Refuse too few trials to show anything."""
     if trials < _FEWEST_TRIALS:
         raise UsageError(f"--trials must be at least {_FEWEST_TRIALS}")
-
-
-_PILOTS: Final = 8
 
 
 @dataclass(frozen=True)
@@ -71,9 +69,16 @@ class Finding:
         return gaussian_epsilon(self.mu.value, self.delta) if self.delta else None
 
     @property
-    def holds(self) -> bool:
-        """Whether no measured bound exceeds its claim."""
-        return self.epsilon.value <= self.claimed_epsilon and self.mu.value <= self.claimed.mu()
+    def tightness(self) -> float:
+        """The largest share of its claim that a measured bound shows; above 1 where it exceeds."""
+        by_mu = self.epsilon_by_mu or 0.0
+        epsilon = share(max(self.epsilon.value, by_mu), self.claimed_epsilon)
+        return max(epsilon, share(self.mu.value, self.claimed.mu()))
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a measured bound exceeds its claim."""
+        return self.epsilon.value > self.claimed_epsilon or self.mu.value > self.claimed.mu()
 
 
 class Audit:
