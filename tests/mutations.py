@@ -1378,6 +1378,9 @@ def plant(fault: Fault) -> tuple[bool, str]:
 
 
 def main(arguments: list[str]) -> int:
+    if {"-h", "--help"} & {*arguments}:
+        print(__doc__)
+        return 0
     wanted = [argument for argument in arguments if argument != "--keep"]
     faults = [fault for fault in FAULTS if not wanted or fault.name in wanted]
     if unknown := set(wanted) - {fault.name for fault in faults}:

@@ -23,8 +23,10 @@ from dpfit.data.id_table import IdTable, read_ids
 from dpfit.data.ratings import RatingReader
 from dpfit.data.ratings_by_user import collect_ratings
 from dpfit.errors import UsageError
+from dpfit.fitting import matrix_request
+from dpfit.fitting.checks import one_of
 from dpfit.fitting.matrix_request import PRIVATE, MatrixRequest
-from dpfit.fitting.request import ORIGINALS, FitRequest, only_loss
+from dpfit.fitting.request import ALGORITHMS, AUTO, ORIGINALS, FitRequest, only_loss
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 
@@ -35,6 +37,7 @@ BLACK_BOX: Final = "black-box"
 SCORE: Final = "score"
 ONE_RUN: Final = "one-run"
 KNOWN: Final = (*ATTACKS, SCORE, ONE_RUN)
+_ORIGINALS: Final = {**ORIGINALS, **dict.fromkeys(matrix_request.ORIGINALS, PRIVATE)}
 _DATASET: Final = "synthetic"
 _DELTA: Final = 1e-6  # where the budget names none
 _SIZES: Final = {"rows": (500, 50), "features": (3, 24)}  # of records and columns, users and items
@@ -70,8 +73,12 @@ def check(options: AuditOptions) -> None:
         raise UsageError(
             f"--attack {options.attack!r} is not known", hint=f"choose {' or '.join(KNOWN)}"
         )
-    if options.algo in ORIGINALS:
-        raise UsageError(f"--algo {options.algo} is the original without noise")
+    if options.algo in _ORIGINALS:
+        raise UsageError(
+            f"--algo {options.algo} is the original without noise, which claims nothing",
+            hint=f"audit --algo {_ORIGINALS[options.algo]}",
+        )
+    one_of("--algo", options.algo, (AUTO, *ALGORITHMS, PRIVATE))
     if options.data is None:
         _refuse(options, [*_only(RowOptions, set()), *_OF_FILES], "belongs to --data")
     else:
@@ -86,7 +93,7 @@ def check(options: AuditOptions) -> None:
         if options.attack in ready_made:
             raise UsageError(
                 f"--attack {options.attack} is not for --algo {PRIVATE}",
-                hint=f"{', '.join(ATTACKS)} are",
+                hint=f"choose {' or '.join(ATTACKS)}",
             )
     else:
         _refuse(options, _only(MatrixOptions, _OF_BOTH), f"belongs to --algo {PRIVATE}")
