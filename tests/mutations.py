@@ -1283,8 +1283,8 @@ FAULTS = [
     Fault(
         "a parser without memory taken for bad text",
         "files/arrow_errors.py",
-        "        raise MemoryError from error",
-        "        raise",
+        "            raise MemoryError from error",
+        "            raise",
         "tests/cli/test_memory.py",
     ),
     Fault(
