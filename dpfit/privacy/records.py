@@ -149,7 +149,7 @@ def _too_many(source: str) -> DataError:
     return DataError(
         "holds far more records than declared",
         path=source,
-        hint="this algorithm needs --n-rows to be about right",
+        hint="this algorithm needs --n-rows, or rows of the schema, to be about right",
     )
 
 
@@ -231,7 +231,8 @@ class RecordCollector:
             raise DataError(
                 "does not hold the declared number of records",
                 path=self._source,
-                hint="correct --n-rows, or use --adjacency add-remove, where it is only a divisor",
+                hint="correct --n-rows or the schema, or use --adjacency add-remove, where the "
+                "number is only a divisor",
             )
         self._declare_or_assume("rows", said, found, "--n-rows")
 
@@ -256,7 +257,7 @@ class RecordCollector:
             raise DataError(
                 "has a column beyond the declared --n-features",
                 path=self._source,
-                hint="correct --n-features, or see --index-base",
+                hint="correct --n-features or the schema, or see --index-base",
             )
         self._declare_or_assume("features", said, found, "--n-features")
 
@@ -329,7 +330,7 @@ class RecordCollector:
             raise DataError(  # readers check declared labels and tell the line: a backstop
                 "has a label that is not among the declared ones",
                 path=self._source,
-                hint="correct --labels (case and blanks matter)",
+                hint="correct --labels or the schema (case and blanks matter)",
             )
         return codes
 
