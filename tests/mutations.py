@@ -1288,6 +1288,27 @@ FAULTS = [
         "tests/cli/test_memory.py",
     ),
     Fault(
+        "a codec without memory taken for a damaged file",
+        "files/arrow_errors.py",
+        "is_lack_of_memory(error) or _says_so(error)",
+        "is_lack_of_memory(error)",
+        "tests/cli/test_memory.py",
+    ),
+    Fault(
+        "TOML of any cost is parsed",
+        "files/toml_document.py",
+        "excess := _excess(data)",
+        "excess := None",
+        "tests/files/test_toml_document.py",
+    ),
+    Fault(
+        "a model for a closed output is paid for",
+        "cli/run_files.py",
+        "            require_standard_output()\n",
+        "            pass\n",
+        "tests/cli/test_faults.py",
+    ),
+    Fault(
         "a source of bits can be copied",
         "privacy/random_bits.py",
         'raise TypeError("a source of a run key can be neither pickled nor copied")',
