@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 BLACK_BOX: Final = "black-box"
 SCORE: Final = "score"
 ONE_RUN: Final = "one-run"
-KNOWN: Final = (*ATTACKS, SCORE, ONE_RUN)
+_READY_MADE: Final = (SCORE, ONE_RUN)  # on records of their own
+KNOWN: Final = (*ATTACKS, *_READY_MADE)
 _ORIGINALS: Final = {**ORIGINALS, **dict.fromkeys(matrix_request.ORIGINALS, PRIVATE)}
 _DATASET: Final = "synthetic"
 _DELTA: Final = 1e-6  # where the budget names none
@@ -63,12 +64,20 @@ def check(options: AuditOptions) -> None:
     ------
     UsageError
     """
-    if not _SURE <= options.confidence < 1.0:
-        raise UsageError(f"--confidence must lie between {_SURE} and 1")
-    for name in _SIZES:
-        size = getattr(options, name)
-        if size is not None and not 2 <= size <= _LARGEST:
-            raise UsageError(f"--{name} must lie between 2 and {_LARGEST}")
+    _check_names(options)
+    if options.data is None:
+        _refuse(options, [*_only(RowOptions, set()), *_OF_FILES], "belongs to --data")
+    else:
+        _refuse(options, [*_SIZES], "has no meaning with --data")
+    if options.algo == PRIVATE:
+        _check_completion(options)
+    else:
+        _check_fit(options)
+    _check_numbers(options)
+
+
+def _check_names(options: AuditOptions) -> None:
+    """That there is such an attack, and such an algorithm with noise."""
     if options.attack not in (None, *KNOWN):
         raise UsageError(
             f"--attack {options.attack!r} is not known", hint=f"choose {' or '.join(KNOWN)}"
@@ -79,30 +88,34 @@ def check(options: AuditOptions) -> None:
             hint=f"audit --algo {_ORIGINALS[options.algo]}",
         )
     one_of("--algo", options.algo, (AUTO, *ALGORITHMS, PRIVATE))
-    if options.data is None:
-        _refuse(options, [*_only(RowOptions, set()), *_OF_FILES], "belongs to --data")
-    else:
-        _refuse(options, [*_SIZES], "has no meaning with --data")
-    ready_made = (SCORE, ONE_RUN)
-    if options.algo == PRIVATE:
-        _refuse(
-            options,
-            [*_only(ModelOptions, _OF_BOTH), *_only(RowOptions, _OF_BOTH)],
-            f"is no setting of --algo {PRIVATE}",
+
+
+def _check_completion(options: AuditOptions) -> None:
+    others = [*_only(ModelOptions, _OF_BOTH), *_only(RowOptions, _OF_BOTH)]
+    _refuse(options, others, f"is no setting of --algo {PRIVATE}")
+    if options.attack in _READY_MADE:
+        raise UsageError(
+            f"--attack {options.attack} is not for --algo {PRIVATE}",
+            hint=f"choose {' or '.join(ATTACKS)}",
         )
-        if options.attack in ready_made:
-            raise UsageError(
-                f"--attack {options.attack} is not for --algo {PRIVATE}",
-                hint=f"choose {' or '.join(ATTACKS)}",
-            )
-    else:
-        _refuse(options, _only(MatrixOptions, _OF_BOTH), f"belongs to --algo {PRIVATE}")
-        if options.data is not None and options.attack in ready_made:
-            raise UsageError(f"--attack {options.attack} has records of its own: leave --data out")
+
+
+def _check_fit(options: AuditOptions) -> None:
+    _refuse(options, _only(MatrixOptions, _OF_BOTH), f"belongs to --algo {PRIVATE}")
+    if options.data is not None and options.attack in _READY_MADE:
+        raise UsageError(f"--attack {options.attack} has records of its own: leave --data out")
     if options.attack == ONE_RUN:
-        _refuse(
-            options, ["rows", "trials"], f"has no meaning with --attack {ONE_RUN}: leave it out"
-        )
+        why = f"has no meaning with --attack {ONE_RUN}: leave it out"
+        _refuse(options, ["rows", "trials"], why)
+
+
+def _check_numbers(options: AuditOptions) -> None:
+    if not _SURE <= options.confidence < 1.0:
+        raise UsageError(f"--confidence must lie between {_SURE} and 1")
+    for name in _SIZES:
+        size = getattr(options, name)
+        if size is not None and not 2 <= size <= _LARGEST:
+            raise UsageError(f"--{name} must lie between 2 and {_LARGEST}")
     check_trials(options.trials)
 
 
