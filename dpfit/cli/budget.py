@@ -16,7 +16,7 @@ from dpfit.privacy.accountant import gaussian_cost
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget, gaussian_scale
 from dpfit.privacy.ledger import Ledger
-from dpfit.privacy.ledger_document import Cap
+from dpfit.privacy.ledger_frame import Cap
 
 TABLE_DELTAS: Final = (1e-5, 1e-6, 1e-9)
 

@@ -12,7 +12,8 @@ from dpfit.privacy.accountant import Cost, gaussian_cost
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.conversion import gaussian_mu
-from dpfit.privacy.ledger_document import Cap, LedgerDocument
+from dpfit.privacy.ledger_document import LedgerDocument
+from dpfit.privacy.ledger_frame import Cap
 
 Rows: TypeAlias = list[tuple[str, str]]
 

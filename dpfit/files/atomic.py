@@ -21,6 +21,7 @@ def write_atomically(
     *,
     overwrite: bool,
     last_look: Callable[[], None] | None = None,
+    mode_of: str | None = None,
 ) -> None:
     """Write ``data`` to ``path`` so that a reader, or a crash, never sees half of it.
 
@@ -32,13 +33,17 @@ def write_atomically(
         Whether an existing file may be replaced.
     last_look : callable, optional
         Called when all is on disk but the name; stops the replacement by raising.
+    mode_of : str, optional
+        The file whose mode it gets; as :func:`written_atomically` if none is named.
 
     Raises
     ------
     StorageError
         As :func:`written_atomically`.
     """
-    with written_atomically(path, overwrite=overwrite, last_look=last_look) as stream:
+    with written_atomically(
+        path, overwrite=overwrite, last_look=last_look, mode_of=mode_of
+    ) as stream:
         stream.write(data)
 
 
@@ -71,7 +76,11 @@ def check_writable(path: str, *, overwrite: bool) -> None:
 
 @contextlib.contextmanager
 def written_atomically(
-    path: str, *, overwrite: bool, last_look: Callable[[], None] | None = None
+    path: str,
+    *,
+    overwrite: bool,
+    last_look: Callable[[], None] | None = None,
+    mode_of: str | None = None,
 ) -> Iterator[BinaryIO]:
     """A stream whose content becomes ``path`` when the block ends, and vanishes when it fails.
 
@@ -87,6 +96,8 @@ def written_atomically(
     last_look : callable, optional
         Called when all is on disk but the name; stops the replacement by raising. Given by those
         who hold a lock that every writer of the file takes.
+    mode_of : str, optional
+        The file whose mode it gets, instead of the above.
 
     Raises
     ------
@@ -94,7 +105,8 @@ def written_atomically(
         The file exists and may not be replaced, or the system refused to write.
     """
     try:
-        with _written(os.path.realpath(path), overwrite, last_look) as stream:
+        target = os.path.realpath(path)
+        with _written(target, overwrite, last_look, mode_of or target) as stream:
             yield stream
     except FileExistsError:
         raise StorageError(f"{path}: exists", hint="give --force to replace it") from None
@@ -104,7 +116,7 @@ def written_atomically(
 
 @contextlib.contextmanager
 def _written(
-    target: str, overwrite: bool, last_look: Callable[[], None] | None
+    target: str, overwrite: bool, last_look: Callable[[], None] | None, mode_of: str
 ) -> Iterator[BinaryIO]:
     if _is_special(target):
         with open(target, "wb") as stream:
@@ -113,7 +125,7 @@ def _written(
     with _temporary_beside(target) as (descriptor, temporary):
         with os.fdopen(os.dup(descriptor), "wb") as stream:
             yield stream
-        os.fchmod(descriptor, _mode_for(target))
+        os.fchmod(descriptor, _mode_for(mode_of))
         os.fsync(descriptor)
         if last_look is not None:
             last_look()
@@ -167,9 +179,9 @@ def _is_special(target: str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def _mode_for(target: str) -> int:
+def _mode_for(path: str) -> int:
     try:
-        return stat.S_IMODE(os.stat(target).st_mode)
+        return stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:
         umask = os.umask(0)
         os.umask(umask)

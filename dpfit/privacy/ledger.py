@@ -8,23 +8,23 @@ between leaves the charge spent.
 from __future__ import annotations
 
 import os
-import stat
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import BinaryIO
 
-from dpfit.errors import PrivacyError, StorageError, reason_of
+from dpfit.errors import PrivacyError, StorageError
 from dpfit.files.atomic import write_atomically
 from dpfit.files.lock import locked
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.events import Event, NonPrivateEvent
-from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger, resume
+from dpfit.privacy.ledger_document import LedgerDocument, earlier_part, parse_ledger, resume
+from dpfit.privacy.ledger_file import ledger_bytes
+from dpfit.privacy.ledger_frame import Cap
+from dpfit.privacy.ledger_part import EarlierPart
 
-_LARGEST_FILE = 1 << 28  # a ledger of a hundred thousand runs; more is not ours
-_CHUNK = 1 << 16  # small enough for the allocator to use the same memory again
+LARGEST_PART = 1 << 20  # some eight hundred runs; a longer ledger goes on in a new file
 
 
 class Ledger:
@@ -71,20 +71,42 @@ class Ledger:
         PrivacyError
             The file is damaged.
         """
-        data = self._data()
+        data = ledger_bytes(self._file, self.path)
         if data is None and must_exist:
             raise StorageError(f"{self.path}: no such file")
-        return LedgerDocument.start() if data is None else parse_ledger(data, self.path)
+        return LedgerDocument.start() if data is None else self._verified(data)
 
     def _look(self) -> LedgerDocument:
         """The document, by its checkpoint where that will do."""
         known = self._known.data if self._known else b""
-        data = self._data(known)
+        data = ledger_bytes(self._file, self.path, known)
         if data is None:
             return LedgerDocument.start()
         if self._known is None or data is not known:
-            self._known = resume(data) or parse_ledger(data, self.path)
+            self._known = resume(data) or self._verified(data)
         return self._known
+
+    def _verified(self, data: bytes) -> LedgerDocument:
+        """The document by every entry of every part, from the first."""
+        parts = [(data, self.path)]
+        while (earlier := earlier_part(parts[-1][0])) is not None:
+            parts.append(self._part(earlier))
+        document = None
+        for data, path in reversed(parts):
+            document = parse_ledger(data, path, document)
+        assert document is not None
+        return document
+
+    def _part(self, earlier: EarlierPart) -> tuple[bytes, str]:
+        """An earlier part's file, and its name."""
+        path = earlier.path(self._file)
+        data = ledger_bytes(path, path)
+        if data is None:
+            raise PrivacyError(
+                f"{path}: no such file, and it holds earlier runs of {self.path}",
+                hint="put it back beside the ledger: what was spent is added up from all parts",
+            )
+        return data, path
 
     def _grown(self) -> LedgerDocument:
         """The document, which still has all that was seen of it before, its cap too.
@@ -96,34 +118,19 @@ class Ledger:
         """
         before = self._known
         document = self._look()
-        if before is not None and not document.continues(before):
+        if before is not None and not self._has(document, before):
             raise PrivacyError(
                 f"{self.path}: is not the ledger that it was when the run began",
                 hint="put back the file that holds every run, and start again",
             )
         return document
 
-    def _data(self, known: bytes = b"") -> bytes | None:
-        """The file's bytes, None if it does not exist; ``known`` itself if they are the same."""
-        try:
-            status = os.lstat(self._file)
-            if not stat.S_ISREG(status.st_mode):
-                raise StorageError(f"{self.path}: is no regular file and cannot be a ledger")
-            if status.st_nlink > 1:
-                # A rename would part the names, and each would carry the whole budget.
-                raise PrivacyError(
-                    f"{self.path}: the ledger has a second hard link",
-                    hint="remove the other name; a symbolic link to the ledger is fine",
-                )
-            if status.st_size > _LARGEST_FILE:
-                raise PrivacyError(f"{self.path}: damaged ledger: larger than a ledger can be")
-            with open(self._file, "rb") as stream:
-                return known if _holds(stream, known) else stream.read()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            reason = reason_of(error)
-            raise StorageError(f"{self.path}: cannot be read: {reason}") from None
+    def _has(self, document: LedgerDocument, before: LedgerDocument) -> bool:
+        """Whether a document has all of another, which may have ended in an earlier part since."""
+        while document.earlier is not None and document.part > before.part:
+            data, path = self._part(document.earlier)
+            document = resume(data) or parse_ledger(data, path)
+        return document.continues(before)
 
     def create(self, cap: Cap) -> LedgerDocument:
         """Start a ledger with a cap.
@@ -180,8 +187,28 @@ class Ledger:
                 "events": [event.to_json() for event in events],
                 **description,
             }
+            if len(document.data) > LARGEST_PART:
+                document = self._part_ended(document, last_look)
             self._write(document.append(self._reserved[run]), last_look)
         return run
+
+    def _part_ended(
+        self, document: LedgerDocument, last_look: Callable[[], None]
+    ) -> LedgerDocument:
+        """Keep a long document in a file of its own; the part that goes on from it.
+
+        Until the new part is written the ledger is the old one, and the copy means nothing.
+        """
+        part = document.next_part()
+        assert part.earlier is not None
+        write_atomically(
+            part.earlier.path(self._file),
+            document.data,
+            overwrite=True,
+            last_look=last_look,
+            mode_of=self._file,
+        )
+        return part
 
     def close(self, run: str, outcome: str, **detail: str) -> None:
         """Append how a run ended, ``released`` or ``aborted``. The charge does not change.
@@ -231,15 +258,6 @@ def _refuse_beyond_cap(document: LedgerDocument, events: Sequence[Event], path: 
             hint="ask for less (`dpfit budget LEDGER` shows what is left); runs under another "
             "--adjacency need a ledger whose cap has it too",
         )
-
-
-def _holds(stream: BinaryIO, known: bytes) -> bool:
-    """Whether a file holds just these bytes, without a second copy of them; rewinds it if not."""
-    for at in range(0, len(known) + 1, _CHUNK):
-        if stream.read(_CHUNK) != known[at : at + _CHUNK]:
-            stream.seek(0)
-            return False
-    return True
 
 
 def _now() -> str:

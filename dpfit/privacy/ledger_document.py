@@ -22,94 +22,104 @@ first), and ``hash``, the SHA-256 of its own canonical JSON without that field. 
 lines before it. Together they let a run go on from a file that is as dpfit wrote it to the byte
 (:func:`resume`), where :func:`parse_ledger` verifies every entry and the checkpoint against them.
 Ledgers of earlier versions end with their entries.
+
+A ledger that has grown long goes on in a new file, with the old one beside it; between ``cap`` and
+``entries`` there then stands ``earlier``, what the new part takes over from the one before
+(:class:`~dpfit.privacy.ledger_part.EarlierPart`). The chain of hashes runs through all parts.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from dpfit import __version__
-from dpfit.errors import PrivacyError, UsageError
+from dpfit.errors import PrivacyError
 from dpfit.privacy.accountant import NOTHING, Cost
 from dpfit.privacy.adjacency import Adjacency
-from dpfit.privacy.calibration import Budget
-from dpfit.privacy.canonical_json import Json, canonical, digest, read_strictly
+from dpfit.privacy.canonical_json import Json, canonical, digest
 from dpfit.privacy.ledger_checkpoint import Checkpoint, charge
+from dpfit.privacy.ledger_frame import (
+    BETWEEN_ENTRIES,
+    DAMAGE,
+    SCHEMA,
+    Cap,
+    Header,
+    entry_lines,
+    framed,
+    head_of,
+    reason_of_damage,
+    seal,
+    sha256_of,
+)
+from dpfit.privacy.ledger_part import EarlierPart
 
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-SCHEMA: Final = "dpfit-ledger/1"
-
-_BEFORE_ENTRIES: Final = b'"entries":[\n'
-_BETWEEN_ENTRIES: Final = b",\n"
-_AFTER_ENTRIES: Final = b"\n]"
-_BEFORE_CHECKPOINT: Final = b',\n"checkpoint":'
-_ANOTHER_FRAME: Final = "its frame is not as dpfit writes it"
 _LARGEST_FREE_LAYOUT: Final = 1 << 24  # such a file is parsed as a whole, at 20 times its size
-_MEMBERS: Final = {"schema", "cap", "entries"}
-_SEAL: Final = {"checkpoint", "sha256"}
-_BAD: Final = (ValueError, KeyError, TypeError, ArithmeticError, RecursionError)
-
-
-@dataclass(frozen=True)
-class Cap:
-    """The most that all runs of a ledger may spend together."""
-
-    epsilon: float
-    delta: float
-    adjacency: Adjacency
-
-    def to_json(self) -> Json:
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "adjacency": str(self.adjacency),
-        }
 
 
 @dataclass(frozen=True)
 class LedgerDocument:
-    """A ledger, verified or resumed.
+    """A ledger, or its last part, verified or resumed.
 
     Attributes
     ----------
     cap : Cap or None
         None: nothing is refused.
+    earlier : EarlierPart or None
+        What its file says of the part before it.
     data : bytes
         The file.
     checkpoint : Checkpoint
-        What its entries come to.
+        What its entries and those of all earlier parts come to.
+    before : LedgerDocument or None
+        The part before it, if that was read.
     """
 
     cap: Cap | None
+    earlier: EarlierPart | None = field(repr=False)
     data: bytes = field(repr=False)
     checkpoint: Checkpoint = field(repr=False, compare=False)
+    before: LedgerDocument | None = field(repr=False, compare=False)
     _end: int = field(repr=False, compare=False)  # of the last entry in ``data``
     _hashed: _Hash = field(repr=False, compare=False)  # of ``data`` up to there
 
     @classmethod
     def start(cls, cap: Cap | None = None) -> LedgerDocument:
         """A ledger without entries."""
-        return cls._sealed(cap, b"", _head(cap), _first_checkpoint(cap), hashlib.sha256())
+        checkpoint = _first_checkpoint(cap)
+        return cls(cap, None, b"", checkpoint, None, 0, hashlib.sha256())._extended(
+            head_of(cap, None)
+        )
 
-    @classmethod
-    def _sealed(
-        cls,
-        cap: Cap | None,
-        written: bytes | memoryview,
-        more: bytes,
-        checkpoint: Checkpoint,
-        hashed: _Hash,
-    ) -> LedgerDocument:
-        """What is written (and hashed), more, and the end that belongs to it."""
+    def next_part(self) -> LedgerDocument:
+        """A part without entries that goes on where this one ends."""
+        earlier, checkpoint = self.as_earlier(), self.checkpoint.copy()
+        empty = LedgerDocument(self.cap, earlier, b"", checkpoint, None, 0, hashlib.sha256())
+        return empty._extended(head_of(self.cap, earlier))
+
+    def as_earlier(self) -> EarlierPart:
+        """What the next part says of this one."""
+        return EarlierPart(self.part, self.checkpoint.to_json())
+
+    @property
+    def part(self) -> int:
+        """Its number among the parts, from 1."""
+        return 1 if self.earlier is None else self.earlier.number + 1
+
+    def _extended(self, more: bytes, checkpoint: Checkpoint | None = None) -> LedgerDocument:
+        """The document with more at its end, which comes to another checkpoint perhaps."""
+        checkpoint, hashed = checkpoint or self.checkpoint, self._hashed.copy()
         hashed.update(more)
-        data = b"".join((written, more, _end(checkpoint.to_json(), hashed)))
-        return cls(cap, data, checkpoint, len(written) + len(more), hashed)
+        written = memoryview(self.data)[: self._end]
+        data = b"".join((written, more, seal(checkpoint.to_json(), hashed)))
+        end = self._end + len(more)
+        return replace(self, data=data, checkpoint=checkpoint, _end=end, _hashed=hashed)
 
     def append(self, *contents: Json) -> LedgerDocument:
         """The document with more entries, chained to the last.
@@ -124,19 +134,32 @@ class LedgerDocument:
             entry = _chained(content, checkpoint.tip)
             checkpoint.take(entry)
             lines.append(canonical(entry).encode())
-        first = self._end == len(_head(self.cap))
-        more = (b"" if first else _BETWEEN_ENTRIES) + _BETWEEN_ENTRIES.join(lines)
-        written = memoryview(self.data)[: self._end]
-        return self._sealed(self.cap, written, more, checkpoint, self._hashed.copy())
+        first = self._end == len(self._head)
+        more = (b"" if first else BETWEEN_ENTRIES) + BETWEEN_ENTRIES.join(lines)
+        return self._extended(more, checkpoint)
+
+    @property
+    def _head(self) -> bytes:
+        return head_of(self.cap, self.earlier)
 
     def continues(self, other: LedgerDocument) -> bool:
-        """Whether this is the other document, with more entries perhaps."""
+        """Whether this is the other document, the same part, with more entries perhaps."""
         written = memoryview(other.data)[: other._end]
         return self._end >= other._end and memoryview(self.data)[: other._end] == written
 
     def entries(self) -> Iterator[Json]:
         """In the order of their chain; read one by one, so that a long ledger needs no memory."""
-        return map(json.loads, _lines(self.data[len(_head(self.cap)) : self._end]))
+        for part in self._parts():
+            yield from map(json.loads, entry_lines(part.data[len(part._head) : part._end]))
+
+    def _parts(self) -> list[LedgerDocument]:
+        """All that were read, the first of the ledger first."""
+        parts = [self]
+        while parts[-1].before is not None:
+            parts.append(parts[-1].before)
+        if parts[-1].earlier is not None:
+            raise ValueError("its earlier parts were not read")
+        return parts[::-1]
 
     def outcomes(self) -> dict[str, str]:
         """By run: ``released``, ``aborted``, or ``unreleased`` (no word since the reservation)."""
@@ -159,30 +182,45 @@ class LedgerDocument:
 
 
 def resume(data: bytes) -> LedgerDocument | None:
-    """The document by its checkpoint, its entries unread.
+    """The document by its checkpoint, its entries and earlier parts unread.
 
     None if the file is not, to the byte, as this version of the program wrote it; then it has to be
     verified as a whole.
     """
     try:
-        header, _, end = _framed(data)
+        header, _, end = framed(data)
         adjacency = header.cap.adjacency if header.cap else None
         checkpoint = Checkpoint.from_json(header.checkpoint, adjacency)
-    except _BAD:
+    except DAMAGE:
         return None
     hashed = hashlib.sha256(memoryview(data)[:end])
-    if data[end:] != _end(checkpoint.to_json(), hashed):
+    if data[end:] != seal(checkpoint.to_json(), hashed):
         return None
-    return LedgerDocument(header.cap, data, checkpoint, end, hashed)
+    return LedgerDocument(header.cap, header.earlier, data, checkpoint, None, end, hashed)
 
 
-def parse_ledger(data: bytes, path: str) -> LedgerDocument:
+def earlier_part(data: bytes) -> EarlierPart | None:
+    """What a file says of the part before it; None if there is none, or it is no ledger."""
+    try:
+        return framed(data)[0].earlier
+    except DAMAGE:
+        if len(data) > _LARGEST_FREE_LAYOUT:
+            return None
+    try:
+        return Header.read(data).earlier
+    except DAMAGE:
+        return None
+
+
+def parse_ledger(data: bytes, path: str, before: LedgerDocument | None = None) -> LedgerDocument:
     """Read and verify a ledger, every entry of it.
 
     Parameters
     ----------
     data, path : bytes, str
         The file, and its name for messages.
+    before : LedgerDocument, optional
+        The part before it (:func:`earlier_part`), verified.
 
     Raises
     ------
@@ -191,47 +229,26 @@ def parse_ledger(data: bytes, path: str) -> LedgerDocument:
         repaired: what a damaged ledger allows cannot be known.
     """
     try:
-        header, start, end = _framed(data)
-        lines = _lines(data[start:end])
-        document = _verified(header, map(json.loads, lines), len(lines))
-        if document.data[: document._end] != data[:end]:  # or a name occurs twice
+        header, start, end = framed(data)
+        lines = entry_lines(data[start:end])
+        document = _verified(header, before, map(json.loads, lines), len(lines))
+        if document.data[len(document._head) : document._end] != data[start:end]:
+            # Or a name occurs twice.
             raise ValueError("its entries are not as dpfit writes them")
         return document
-    except _BAD as error:
+    except DAMAGE as error:
         if len(data) > _LARGEST_FREE_LAYOUT:
-            raise _damaged(path, _plain(error)) from None
+            raise _damaged(path, reason_of_damage(error)) from None
     try:
-        header = _Header.read(data)
-        return _verified(header, iter(header.entries), len(header.entries))
-    except _BAD as error:
-        raise _damaged(path, _plain(error)) from None
+        header = Header.read(data)
+        return _verified(header, before, iter(header.entries), len(header.entries))
+    except DAMAGE as error:
+        raise _damaged(path, reason_of_damage(error)) from None
 
 
-def _framed(data: bytes) -> tuple[_Header, int, int]:
-    """What stands around the entries, and where their lines begin and end.
-
-    Raises
-    ------
-    ValueError
-        The layout is another.
-    """
-    start = data.find(_BEFORE_ENTRIES) + len(_BEFORE_ENTRIES)
-    end = data.rfind(_AFTER_ENTRIES + _BEFORE_CHECKPOINT)
-    if end < 0:
-        end = data.rfind(_AFTER_ENTRIES + b"}")
-    if not len(_BEFORE_ENTRIES) <= start <= end:
-        raise ValueError(_ANOTHER_FRAME)
-    header = _Header.read(data[:start] + data[end:])
-    if data[:start] != _head(header.cap):
-        raise ValueError(_ANOTHER_FRAME)
-    return header, start, end
-
-
-def _lines(entries: bytes) -> list[str]:
-    return entries.decode("ascii").split(_BETWEEN_ENTRIES.decode()) if entries else []
-
-
-def _verified(header: _Header, entries: Iterator[object], count: int) -> LedgerDocument:
+def _verified(
+    header: Header, before: LedgerDocument | None, entries: Iterator[object], count: int
+) -> LedgerDocument:
     """The document, written anew from its entries.
 
     Raises
@@ -239,7 +256,8 @@ def _verified(header: _Header, entries: Iterator[object], count: int) -> LedgerD
     ValueError
         It says which entry cannot stand there, or that the checkpoint is not that of the entries.
     """
-    checkpoint, lines = _first_checkpoint(header.cap), list[bytes]()
+    empty = _opened(header, before)
+    checkpoint, lines = empty.checkpoint.copy(), list[bytes]()
     try:
         for entry in entries:
             if not isinstance(entry, dict):
@@ -247,19 +265,52 @@ def _verified(header: _Header, entries: Iterator[object], count: int) -> LedgerD
             line = _line(entry, checkpoint.tip)
             checkpoint.take(entry)
             lines.append(line)
-    except _BAD as error:
+    except DAMAGE as error:
         place = f"entry {len(lines) + 1} of {count}"
-        raise ValueError(f"{place}: {_plain(error)}") from None
-    written = _head(header.cap) + _BETWEEN_ENTRIES.join(lines)
-    hashed, stated = hashlib.sha256(), header.checkpoint
-    document = LedgerDocument._sealed(header.cap, b"", written, checkpoint, hashed)
+        raise ValueError(f"{place}: {reason_of_damage(error)}") from None
+    document, stated = empty._extended(BETWEEN_ENTRIES.join(lines), checkpoint), header.checkpoint
     if stated is None:
         return document
-    if header.sha256 != _sha256(stated, hashed):
+    if header.sha256 != sha256_of(stated, _hashed_as_read(header, document)):
         raise ValueError("the document: its SHA-256 on the last line is another")
-    if stated.get("dpfit") == __version__ and stated != checkpoint.to_json():
-        raise ValueError("the document: its checkpoint is not what its entries come to")
+    _check_stated(stated, checkpoint, "its checkpoint is not what its entries come to")
     return document
+
+
+def _opened(header: Header, before: LedgerDocument | None) -> LedgerDocument:
+    """The document before its first entry.
+
+    Raises
+    ------
+    ValueError
+        It says of the part before it what that does not bear out.
+    """
+    earlier = header.earlier
+    if earlier is None:
+        return LedgerDocument.start(header.cap)
+    if before is None:
+        raise ValueError("the document: the part before it was not read")
+    if (before.part, before.checkpoint.tip, before.cap) != (
+        earlier.number,
+        earlier.tip,
+        header.cap,
+    ):
+        raise ValueError("the document: the part before it is another")
+    what = "what it says of the part before it is not what that comes to"
+    _check_stated(earlier.checkpoint, before.checkpoint, what)
+    return replace(before.next_part(), before=before)
+
+
+def _hashed_as_read(header: Header, document: LedgerDocument) -> _Hash:
+    """Of the document up to its last entry, with what its own file says of the part before it."""
+    head = head_of(header.cap, header.earlier)
+    return hashlib.sha256(head + document.data[len(document._head) : document._end])
+
+
+def _check_stated(stated: Json, checkpoint: Checkpoint, what: str) -> None:
+    """Refuse what this version would not have said; what another said is counted anew."""
+    if stated.get("dpfit") == __version__ and stated != checkpoint.to_json():
+        raise ValueError(f"the document: {what}")
 
 
 def _line(entry: Json, tip: str) -> bytes:
@@ -279,95 +330,14 @@ def _line(entry: Json, tip: str) -> bytes:
     return line
 
 
-@dataclass(frozen=True)
-class _Header:
-    """A ledger's members."""
-
-    cap: Cap | None
-    entries: Sequence[object]
-    checkpoint: Json | None
-    sha256: object
-
-    @classmethod
-    def read(cls, data: bytes) -> _Header:
-        """Members of a document, which may have been taken out of its entries.
-
-        Raises
-        ------
-        ValueError
-            It is no ledger.
-        """
-        try:
-            root = read_strictly(data)
-            if not isinstance(root, dict) or root.keys() not in (_MEMBERS, _MEMBERS | _SEAL):
-                raise ValueError("it needs exactly schema, cap, entries, checkpoint and sha256")
-            if root["schema"] != SCHEMA:
-                raise ValueError("its schema is another")
-            entries, stated = root["entries"], root.get("checkpoint")
-            if not isinstance(entries, list):
-                raise ValueError("its entries are no list")
-            if "checkpoint" in root and not isinstance(stated, dict):
-                raise ValueError("its checkpoint is no object")
-            return cls(_cap(root["cap"]), entries, stated, root.get("sha256"))
-        except _BAD as error:
-            raise ValueError(f"it is not a {SCHEMA} document ({_plain(error)})") from None
-
-
-def _end(stated: Json, hashed: _Hash) -> bytes:
-    """What follows the last entry: the checkpoint, and the hash of all lines before its own."""
-    return _checkpoint_line(stated) + b'"sha256":"%b"}\n' % _sha256(stated, hashed).encode()
-
-
-def _sha256(stated: Json, hashed: _Hash) -> str:
-    hashed = hashed.copy()
-    hashed.update(_checkpoint_line(stated))
-    return hashed.hexdigest()
-
-
-def _checkpoint_line(stated: Json) -> bytes:
-    return _AFTER_ENTRIES + _BEFORE_CHECKPOINT + canonical(stated).encode() + b",\n"
-
-
 def _first_checkpoint(cap: Cap | None) -> Checkpoint:
     genesis = digest({"schema": SCHEMA, "cap": cap.to_json() if cap else None})
     return Checkpoint(genesis, cap.adjacency if cap else None)
 
 
-def _head(cap: Cap | None) -> bytes:
-    text = canonical(cap.to_json() if cap else None)
-    return f'{{"schema":"{SCHEMA}",\n"cap":{text},\n'.encode() + _BEFORE_ENTRIES
-
-
-def _cap(value: object) -> Cap | None:
-    if value is None:
-        return None
-    if not isinstance(value, dict) or value.keys() != {"epsilon", "delta", "adjacency"}:
-        raise ValueError("its cap needs exactly epsilon, delta and adjacency")
-    epsilon, delta = value["epsilon"], value["delta"]
-    if type(epsilon) not in (int, float) or type(delta) not in (int, float):
-        raise ValueError("its cap is no number")
-    try:
-        Budget.from_request(float(epsilon), float(delta), None, None)
-    except (UsageError, OverflowError):
-        raise ValueError("its cap is outside the range of budgets") from None
-    return Cap(float(epsilon), float(delta), Adjacency(value["adjacency"]))
-
-
 def _chained(content: Json, tip: str) -> Json:
     entry = {**content, "previous": tip}
     return {**entry, "hash": digest(entry)}
-
-
-def _plain(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"line {error.lineno}: not JSON"
-    if isinstance(error, UnicodeDecodeError):
-        return "not text"
-    if isinstance(error, KeyError):
-        return f"{error.args[0]} is missing"
-    if isinstance(error, RecursionError):
-        return "nested too deep"
-    return str(error)
 
 
 def _damaged(path: str, what: str) -> PrivacyError:

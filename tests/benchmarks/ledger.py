@@ -6,7 +6,7 @@ CPU time, which other programs disturb less than the clock. ``check`` is a run's
 it reads data; ``reserve`` and ``close`` follow in the same process, under the lock. These three
 read no entry, where ``budget`` verifies all. ``alike``: runs of the same settings, as a cron job
 makes them. ``each its own``: every run has other noise and another name. ``bytes only`` reads the
-file, hashes it and writes it anew: what no reader of a chain in one file can go below.
+last part, hashes it and writes it anew.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from dpfit.files.atomic import write_atomically
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
 from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.events import Event, GaussianEvent
-from dpfit.privacy.ledger import Ledger
-from dpfit.privacy.ledger_document import Cap, LedgerDocument
+from dpfit.privacy.ledger import LARGEST_PART, Ledger
+from dpfit.privacy.ledger_document import LedgerDocument
+from dpfit.privacy.ledger_frame import Cap
 
 COLUMNS = ("check", "reserve", "close", "budget", "--json", "bytes only")
 REPEATS = 5
@@ -58,19 +59,30 @@ def events(number: int) -> list[Event]:
     ]
 
 
-def ledger(entries: int, *, alike: bool) -> LedgerDocument:
-    """A ledger of released runs under a cap that leaves room."""
-    contents = list[Json]()
+def write_ledger(path: str, entries: int, *, alike: bool) -> int:
+    """Write a ledger of released runs under a cap that leaves room, in its parts; their bytes."""
+    document, size = LedgerDocument.start(Cap(8.0, 1e-6, Adjacency.REPLACE_ONE)), 0
     for number in range(entries // 2):
-        charge = events(0 if alike else number)
-        about = DESCRIPTION if alike else {**DESCRIPTION, "dataset": f"text {number}"}
-        name = f"{number:032x}"
-        time = {"run": name, "time": "2026-01-01T00:00:00Z"}
-        listed = [event.to_json() for event in charge]
-        contents.append({"kind": "reserved", "events": listed, **time, **about})
-        digest = hashlib.sha256(name.encode()).hexdigest()
-        contents.append({"kind": "released", "model_sha256": digest, **time})
-    return LedgerDocument.start(Cap(8.0, 1e-6, Adjacency.REPLACE_ONE)).append(*contents)
+        if len(document.data) > LARGEST_PART:
+            Path(document.as_earlier().path(path)).write_bytes(document.data)
+            size += len(document.data)
+            document = document.next_part()
+        document = document.append(*one_run(number, alike))
+    Path(path).write_bytes(document.data)
+    return size + len(document.data)
+
+
+def one_run(number: int, alike: bool) -> list[Json]:
+    """Its two entries."""
+    about = DESCRIPTION if alike else {**DESCRIPTION, "dataset": f"text {number}"}
+    name = f"{number:032x}"
+    time = {"run": name, "time": "2026-01-01T00:00:00Z"}
+    listed = [event.to_json() for event in events(0 if alike else number)]
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return [
+        {"kind": "reserved", "events": listed, **time, **about},
+        {"kind": "released", "model_sha256": digest, **time},
+    ]
 
 
 def budget(path: str, *more: str) -> None:
@@ -78,20 +90,20 @@ def budget(path: str, *more: str) -> None:
         assert run(["budget", path, *more]) == 0
 
 
-def measure(path: str, whole: bytes, alike: bool) -> list[float]:
-    """Median CPU seconds of each operation on a ledger of these bytes."""
-    charge = events(0 if alike else 5)
+def measure(path: str, alike: bool) -> list[float]:
+    """Median CPU seconds of each operation on this ledger."""
+    charge, whole = events(0 if alike else 5), Path(path).read_bytes()
     seconds: list[list[float]] = [[] for _ in COLUMNS]
     for _ in range(REPEATS):
         Path(path).write_bytes(whole)
-        for measured, call in zip(seconds, one_run(path, charge), strict=True):
+        for measured, call in zip(seconds, operations(path, charge), strict=True):
             start = time.process_time()
             call()
             measured.append(time.process_time() - start)
     return [median(measured) for measured in seconds]
 
 
-def one_run(path: str, charge: list[Event]) -> list[Callable[[], object]]:
+def operations(path: str, charge: list[Event]) -> list[Callable[[], object]]:
     """The operations in their order, as columns."""
     owned = Ledger(path, lock_timeout=0)
     runs: list[str] = []
@@ -117,11 +129,11 @@ def main(counts: list[int]) -> None:
         path = os.path.join(folder, "l.json")
         for alike in (True, False):
             for entries in counts:
-                whole = ledger(entries, alike=alike).data
-                seconds = measure(path, whole, alike)
+                size = write_ledger(path, entries, alike=alike)
+                seconds = measure(path, alike)
                 kind = "alike" if alike else "each its own"
                 cells = "".join(f"{1000 * value:>9.1f} ms" for value in seconds)
-                print(f"{kind:<14}{entries:>8}{len(whole) / 1e6:>7.2f}{cells}", flush=True)
+                print(f"{kind:<14}{entries:>8}{size / 1e6:>7.2f}{cells}", flush=True)
 
 
 if __name__ == "__main__":

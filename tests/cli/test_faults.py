@@ -29,8 +29,9 @@ from dpfit.privacy import ledger_document
 from dpfit.privacy.accountant import NOTHING, compose
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
 from dpfit.privacy.charged_releases import ChargedReleases
-from dpfit.privacy.events import GaussianEvent, event_from_json
+from dpfit.privacy.events import GaussianEvent
 from dpfit.privacy.ledger import Ledger
+from dpfit.privacy.ledger_checkpoint import events_of
 from dpfit.privacy.ledger_document import LedgerDocument, parse_ledger, resume
 from dpfit.privacy.random_bits import BitSource
 
@@ -424,7 +425,7 @@ def test_soak(dpfit: Any, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many short runs on one capped ledger: the total is exact, and no run reads an old entry.
 
     With ``-s`` the median of CPU time, and of time by the clock, is printed for every tenth of the
-    runs; DPFIT_SOAK is the number of runs of the slow one. Ten thousand take half an hour or so.
+    runs; DPFIT_SOAK is the number of runs of the slow one.
     """
     dpfit.svm()
     args = ("--eps", "0.01", "--delta", "1e-6", "--algo", "dp-gd", "--no-intercept", "--force")
@@ -446,16 +447,16 @@ def test_soak(dpfit: Any, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, times in zip(("CPU", "clock"), zip(*seconds, strict=True), strict=True):
         tenths = [median(times[i : i + runs // 10]) for i in range(0, runs, runs // 10)]
         print(f"{runs} runs, median ms by tenth, {name}:", *(f"{1000 * t:.1f}" for t in tenths))
-    entries = dpfit.json("tiny.ledger.json")["entries"]
+    document = Ledger("tiny.ledger.json", lock_timeout=0).read()
+    entries = list(document.entries())
     assert Counter(entry["kind"] for entry in entries) == {"reserved": runs, "released": runs}
-    one = [event_from_json(event) for event in entries[0]["events"]]
-    exact = compose(one * runs, Adjacency.REPLACE_ONE)
+    assert document.part == 1 + len(list(Path().glob("tiny.ledger.json.*-*")))
+    one = events_of(entries[0]["events"])
     resumed = resume(dpfit.read("tiny.ledger.json"))
     assert resumed is not None
-    assert resumed.checkpoint.cost == exact
+    assert resumed.checkpoint == document.checkpoint
+    assert resumed.checkpoint.cost == compose(one * runs, Adjacency.REPLACE_ONE)
     assert resumed.checkpoint.open_runs == set()
-    document = Ledger("tiny.ledger.json", lock_timeout=0).read()
-    assert document.checkpoint == resumed.checkpoint
     for adjacency in Adjacency:
         costs = [cost for _, cost in document.charges(adjacency)]
         assert sum(costs, NOTHING) == document.cost(adjacency) == compose(one * runs, adjacency)

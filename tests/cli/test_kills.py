@@ -20,7 +20,10 @@ import pytest
 
 from dpfit.files.factor_model import read_factor_model
 from dpfit.files.linear_model import read_linear_model
+from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.ledger import Ledger
+from dpfit.privacy.ledger_document import LedgerDocument
+from dpfit.privacy.ledger_frame import Cap
 
 KILLER = r'''
 """argv: folder, arguments. For k = 0, 1, ...: a copy of `start`, a run killed at its k-th step."""
@@ -163,10 +166,21 @@ def after(prepare: Callable[[Any], None], *runs: tuple[str, ...]) -> Callable[[A
     return prepared
 
 
+def ledger_about_to_part(dpfit: Any) -> None:
+    """The next charge goes into a second part."""
+    rows(dpfit)
+    run = {"kind": "reserved", "run": "a", "note": "x" * (1 << 20)}
+    run["events"] = [{"mechanism": "pure", "label": "a", "count": 1, "epsilon": dict(ONE)}]
+    document = LedgerDocument.start(Cap(9.0, 1e-3, Adjacency.REPLACE_ONE))
+    Path("start/l.json").write_bytes(document.append(run).data)
+
+
+ONE = (("replace-one", "1/1"), ("add-remove", "1/1"))
 CAPPED = (*CAP, "replace-one"), (*CAP, "add-remove")
 SCENES = {
     "fit, new ledger": Scene(rows, FIT, "m"),
     "fit, capped ledger": Scene(after(rows, CAPPED[0]), FIT, "m"),
+    "fit, ledger in parts": Scene(ledger_about_to_part, FIT, "m"),
     "fit, over an older model": Scene(after(rows, CAPPED[0], FIT), FIT, "m"),
     "complete-matrix, new ledger": Scene(ratings, MATRIX, "m", read=read_factor_model),
     "complete-matrix, over an older model": Scene(
@@ -178,7 +192,12 @@ SCENES = {
     ),
     "budget, a cap": Scene(lambda dpfit: None, CAPPED[0], "l.json"),
 }
-LONG = ("fit, capped ledger", "complete-matrix, new ledger", "predict, lines")
+LONG = (
+    "fit, capped ledger",
+    "fit, over an older model",
+    "complete-matrix, new ledger",
+    "predict, lines",
+)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,8 @@ from dpfit.fitting.factor_file import factor_outcome
 from dpfit.fitting.prediction import LinearPredictor
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.canonical_json import canonical, digest
-from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger, resume
+from dpfit.privacy.ledger_document import LedgerDocument, parse_ledger, resume
+from dpfit.privacy.ledger_frame import Cap
 from fuzz.json_scripts import changed
 
 SVM: Final = b"+1 1:1 3:0.5 # a note\n-1 qid:3 2:-1e3 4:2\n\n1 1:1\n"
@@ -337,7 +338,8 @@ def ledgers() -> list[bytes]:
     document = LedgerDocument.start(Cap(4.0, 1e-6, Adjacency.REPLACE_ONE))
     document = document.append({"kind": "reserved", "run": "a", "events": [event]})
     closed = document.append({"kind": "aborted", "run": "a"})
-    return [document.data, closed.data, LedgerDocument.start().data]
+    part = closed.next_part().append({"kind": "reserved", "run": "b", "events": [event]})
+    return [document.data, closed.data, LedgerDocument.start().data, part.data]
 
 
 def without_checkpoint(ledger: bytes) -> bytes:

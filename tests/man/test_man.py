@@ -24,7 +24,8 @@ from dpfit.cli.exit_status import ExitStatus
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
 from dpfit.privacy.events import Event, GaussianEvent
-from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger
+from dpfit.privacy.ledger_document import LedgerDocument, parse_ledger
+from dpfit.privacy.ledger_frame import Cap
 
 ROOT = Path(__file__).resolve().parents[2]
 MAN = ROOT / "man"
@@ -184,6 +185,20 @@ def test_the_program_in_the_ledger_page_recomputes_the_total(tmp_path: Path) -> 
     printed_total = printed(sys.executable, "-c", program_in(MAN / "dpfit-ledger.5"), path)
     assert Fraction(printed_total) == total.gaussian
     assert parse_ledger(path.read_bytes(), str(path)) == document
+
+
+def test_the_program_in_the_ledger_page_takes_all_parts(tmp_path: Path) -> None:
+    pair = PerAdjacency(replace_one=4, add_remove=1)
+    event = GaussianEvent(label="gradient", count=7, squared_sensitivity=pair, scale=8)
+    first, document = written_ledger(tmp_path, [event])
+    last = tmp_path / "last"
+    run = {"kind": "reserved", "run": "later", "events": [event.to_json()]}
+    last.write_bytes(document.next_part().append(run).data)
+    program = [sys.executable, "-c", program_in(MAN / "dpfit-ledger.5")]
+    total = compose([event] * 2, Adjacency.REPLACE_ONE)
+    assert Fraction(printed(*program, first, last)) == total.gaussian
+    for wrong in ([last], [last, first]):
+        assert subprocess.run([*program, *wrong], capture_output=True, check=False).returncode == 1
 
 
 def test_the_program_in_the_ledger_page_refuses_a_changed_entry(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ from dpfit.privacy.events import (
     ZcdpEvent,
 )
 from dpfit.privacy.ledger import Ledger
-from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger, resume
+from dpfit.privacy.ledger_document import LedgerDocument, parse_ledger, resume
+from dpfit.privacy.ledger_frame import Cap
 
 TENTH = PerAdjacency(replace_one=Fraction(1, 10), add_remove=Fraction(1, 7))
 FOUR = PerAdjacency(replace_one=4, add_remove=1)

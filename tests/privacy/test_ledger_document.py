@@ -19,7 +19,8 @@ from dpfit.privacy.adjacency import Adjacency, PerAdjacency
 from dpfit.privacy.canonical_json import canonical, digest
 from dpfit.privacy.events import GaussianEvent
 from dpfit.privacy.ledger_checkpoint import events_of
-from dpfit.privacy.ledger_document import Cap, LedgerDocument, parse_ledger, resume
+from dpfit.privacy.ledger_document import LedgerDocument, parse_ledger, resume
+from dpfit.privacy.ledger_frame import Cap
 
 
 def reserved(run: str, scale: int = 1000) -> dict[str, Any]:

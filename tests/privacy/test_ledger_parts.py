@@ -1,0 +1,281 @@
+"""A long ledger goes on in a new file: nothing is lost, and a run reads the last part alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpfit.errors import PrivacyError
+from dpfit.privacy import ledger as ledger_module
+from dpfit.privacy import ledger_document, ledger_part
+from dpfit.privacy.accountant import compose
+from dpfit.privacy.adjacency import Adjacency, PerAdjacency
+from dpfit.privacy.events import PureEvent
+from dpfit.privacy.ledger import Ledger
+from dpfit.privacy.ledger_document import LedgerDocument, earlier_part, parse_ledger, resume
+from dpfit.privacy.ledger_frame import Cap
+
+RUNS = 25
+EVENT = PureEvent(
+    label="b", epsilon=PerAdjacency(replace_one=Fraction(1, 8), add_remove=Fraction(1, 7))
+)
+CAP = Cap(float(Fraction(RUNS, 8)), 1e-6, Adjacency.REPLACE_ONE)
+
+
+def opened(path: Path) -> Ledger:
+    return Ledger(str(path), lock_timeout=0)
+
+
+@pytest.fixture
+def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part has room for a few runs."""
+    monkeypatch.setattr(ledger_module, "LARGEST_PART", 2500)
+
+
+@pytest.fixture
+def path(tmp_path: Path, short_parts: None) -> Path:
+    """A ledger of :data:`RUNS` runs under their cap, in several parts; every third is open."""
+    path = tmp_path / "l.json"
+    opened(path).create(CAP)
+    for number in range(RUNS):
+        one = opened(path)
+        one.check([EVENT])
+        run = one.reserve([EVENT], {"dataset": f"d{number}"})
+        if number % 3:
+            one.close(run, "released")
+    return path
+
+
+def parts_of(path: Path) -> list[Path]:
+    return sorted(file for file in path.parent.glob("l.json.*") if file.suffix != ".lock")
+
+
+def test_parts_are_one_ledger(path: Path) -> None:
+    """All runs, outcomes and costs are there, in their order, as without parts."""
+    assert len(parts_of(path)) >= 3
+    assert all(file.stat().st_size < 6000 for file in (path, *parts_of(path)))
+    document = opened(path).read()
+    reserved = [entry for entry in document.entries() if entry["kind"] == "reserved"]
+    assert [entry["dataset"] for entry in reserved] == [f"d{number}" for number in range(RUNS)]
+    outcomes = list(document.outcomes().values())
+    assert outcomes == ["released" if number % 3 else "unreleased" for number in range(RUNS)]
+    whole = LedgerDocument.start(CAP)
+    for entry in document.entries():
+        whole = whole.append({k: v for k, v in entry.items() if k not in ("previous", "hash")})
+    assert whole.checkpoint == document.checkpoint
+    for adjacency in Adjacency:
+        assert document.cost(adjacency) == compose([EVENT] * RUNS, adjacency)
+
+
+def test_cap_over_all_parts(path: Path) -> None:
+    """What earlier parts spent counts, without a look at them."""
+    for file in parts_of(path):
+        file.unlink()
+    for refused in (Ledger.check, lambda *args: Ledger.reserve(*args, {})):
+        with pytest.raises(PrivacyError, match="the budget does not allow this run"):
+            refused(opened(path), [EVENT])
+
+
+def test_a_run_reads_the_last_part_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checked, charged and closed with all earlier parts away, and no entry verified."""
+    before = parse_ledger(parts_of(path)[0].read_bytes(), "l")
+    path.write_bytes(before.next_part().data)
+    for file in parts_of(path):
+        file.rename(file.with_suffix(".away"))
+
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_document, "_line", never)
+        patched.setattr(LedgerDocument, "entries", never)
+        one = opened(path)
+        one.check([EVENT])
+        one.close(one.reserve([EVENT], {}), "released")
+    resumed = resume(path.read_bytes())
+    assert resumed is not None
+    expected = before.cost(Adjacency.REPLACE_ONE) + compose([EVENT], Adjacency.REPLACE_ONE)
+    assert resumed.checkpoint.cost == expected
+
+
+def test_a_run_may_close_in_a_later_part(tmp_path: Path, short_parts: None) -> None:
+    """A long run among short ones keeps its name through the parts, and has seen them all grow."""
+    path = tmp_path / "l.json"
+    long = opened(path)
+    long.check([EVENT])
+    run = long.reserve([EVENT], {"dataset": "long"})
+    waiting = opened(path)
+    waiting.check([EVENT])
+    for _ in range(RUNS):
+        one = opened(path)
+        one.close(one.reserve([EVENT], {}), "released")
+    assert len(parts_of(path)) >= 3
+    waiting.reserve([EVENT], {"dataset": "waited"})
+    long.close(run, "released")
+    assert opened(path).read().outcomes()[run] == "released"
+
+
+def changed(file: Path, old: bytes, new: bytes) -> None:
+    data = file.read_bytes()
+    assert old in data
+    file.write_bytes(data.replace(old, new))
+
+
+HARMS: dict[str, tuple[Callable[[list[Path]], object], str]] = {
+    "missing": (lambda parts: parts[0].unlink(), "no such file, and it holds earlier runs"),
+    "cut": (lambda parts: os.truncate(parts[1], parts[1].stat().st_size // 2), "damaged"),
+    "changed": (lambda parts: changed(parts[0], b'"d1"', b'"d7"'), "damaged ledger: .* hash"),
+    "another": (
+        lambda parts: parts[1].write_bytes(LedgerDocument.start(CAP).data),
+        "the part before it is another",
+    ),
+    "grown since": (
+        lambda parts: parts[0].write_bytes(
+            parse_ledger(parts[0].read_bytes(), "l")
+            .append({"kind": "reserved", "run": "late", "events": [EVENT.to_json()]})
+            .data
+        ),
+        "the part before it is another",
+    ),
+}
+
+
+def test_parts_lie_beside_the_file_that_a_link_leads_to(tmp_path: Path, short_parts: None) -> None:
+    """Two links, two folders, one ledger; and a missing part is named where it belongs."""
+    path = tmp_path / "l.json"
+    links = [tmp_path / "a" / "now.json", tmp_path / "b" / "l.json"]
+    for link in links:
+        link.parent.mkdir()
+        link.symlink_to(path)
+    for number in range(RUNS):
+        opened(links[number % 2]).reserve([EVENT], {})
+    assert len(parts_of(path)) >= 3
+    assert all(opened(link).read() == opened(path).read() for link in links)
+    parts_of(path)[0].unlink()
+    with pytest.raises(PrivacyError, match=re.escape(str(tmp_path / "l.json.1-"))):
+        opened(links[0]).read()
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_harm_to_an_earlier_part(path: Path, harm: str) -> None:
+    """Whoever adds up a ledger whose earlier part is gone or is another is refused."""
+    act, message = HARMS[harm]
+    act(parts_of(path))
+    with pytest.raises(PrivacyError, match=message):
+        opened(path).read()
+
+
+def test_a_forged_start(path: Path) -> None:
+    """A part that says less was spent before it than was is refused by whoever adds up."""
+    data = path.read_bytes()
+    document = resume(data)
+    assert document is not None
+    assert document.earlier is not None
+    stated = dict(document.earlier.checkpoint)
+    stated["cost"] = {**stated["cost"], "pure": "1/8"}  # type: ignore[dict-item]
+    forged = ledger_part.EarlierPart(document.earlier.number, stated)
+    harmed = data.replace(
+        json.dumps(document.earlier.to_json(), sort_keys=True, separators=(",", ":")).encode(),
+        json.dumps(forged.to_json(), sort_keys=True, separators=(",", ":")).encode(),
+    )
+    assert harmed != data
+    assert resume(harmed) is None
+    path.write_bytes(harmed)
+    with pytest.raises(PrivacyError, match="what it says of the part before it"):
+        opened(path).read()
+
+
+def test_parts_of_another_version_are_counted_anew(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A newer version takes no cost of an older one on trust, in no part; a run then needs all."""
+    monkeypatch.setattr(ledger_document, "__version__", "9.9.9")
+    monkeypatch.setattr("dpfit.privacy.ledger_checkpoint.__version__", "9.9.9")
+    assert resume(path.read_bytes()) is None
+    document = opened(path).read()
+    assert document.cost(Adjacency.REPLACE_ONE) == compose([EVENT] * RUNS, Adjacency.REPLACE_ONE)
+    with pytest.raises(PrivacyError, match="does not allow"):
+        opened(path).check([EVENT])
+    newest = parts_of(path)[-1]
+    newest.rename(newest.with_suffix(".away"))
+    with pytest.raises(PrivacyError, match="no such file"):
+        opened(path).check([EVENT])
+
+
+def test_a_version_may_change_between_parts(
+    tmp_path: Path, short_parts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first entry of a newer version leaves a ledger that this version resumes."""
+    path = tmp_path / "l.json"
+    for number in range(RUNS):
+        if number == RUNS // 2:
+            monkeypatch.setattr(ledger_document, "__version__", "9.9.9")
+            monkeypatch.setattr("dpfit.privacy.ledger_checkpoint.__version__", "9.9.9")
+        opened(path).reserve([EVENT], {})
+    assert resume(path.read_bytes()) is not None
+    assert len(opened(path).read().outcomes()) == RUNS
+
+
+def test_parts_have_the_mode_of_their_ledger(tmp_path: Path, short_parts: None) -> None:
+    """What was closed to others stays closed."""
+    path = tmp_path / "l.json"
+    opened(path).create(CAP)
+    path.chmod(0o600)
+    for _ in range(RUNS):
+        opened(path).reserve([EVENT], {})
+    assert {file.stat().st_mode & 0o777 for file in (path, *parts_of(path))} == {0o600}
+
+
+def test_a_kill_between_part_and_ledger(
+    tmp_path: Path, short_parts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part written, and the ledger not: the ledger is the old one, and goes on."""
+    path = tmp_path / "l.json"
+    opened(path).create(CAP)
+    while path.stat().st_size <= 2500:
+        opened(path).reserve([EVENT], {})
+    old = path.read_bytes()
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "_write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            opened(path).reserve([EVENT], {})
+    assert path.read_bytes() == old
+    assert [file.read_bytes() for file in parts_of(path)] == [old]
+    opened(path).reserve([EVENT], {})
+    assert [file.read_bytes() for file in parts_of(path)] == [old]
+    runs = old.count(b'"kind":"reserved"')
+    assert len(opened(path).read().outcomes()) == runs + 1
+
+
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        None,
+        {},
+        {"part": 0, "checkpoint": {"tip": "0" * 64}},
+        {"part": True, "checkpoint": {"tip": "0" * 64}},
+        {"part": 1, "checkpoint": {"tip": "../" * 22}},
+        {"part": 1, "checkpoint": {}},
+        {"part": 1, "checkpoint": []},
+        {"part": 1, "checkpoint": {"tip": "0" * 64}, "more": 1},
+        {"part": 1, "checkpoint": {"tip": "0" * 64}},
+    ],
+)
+def test_what_is_no_earlier_part(path: Path, earlier: object) -> None:
+    """Only a whole number and a hash name a file; whatever else stands there is damage."""
+    document = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**document, "earlier": earlier}), encoding="utf-8")
+    with pytest.raises(PrivacyError, match=r"damaged ledger|no such file"):
+        opened(path).read()
+    named = earlier_part(path.read_bytes())
+    assert named is None or named.tip == "0" * 64
