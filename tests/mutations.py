@@ -749,6 +749,20 @@ FAULTS = [
         "tests/privacy/test_ledger_parts.py",
     ),
     Fault(
+        "an earlier part charged as if it were the ledger",
+        "privacy/ledger.py",
+        'if self._file.endswith(document.as_earlier().path("")):',
+        "if False:",
+        "tests/privacy/test_ledger_parts.py",
+    ),
+    Fault(
+        "a ledger's earlier runs written through a link",
+        "privacy/ledger.py",
+        "if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):",
+        "if False:",
+        "tests/privacy/test_ledger_parts.py",
+    ),
+    Fault(
         "a part of a ledger open to all",
         "privacy/ledger.py",
         "            mode_of=self._file,\n",

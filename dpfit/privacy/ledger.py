@@ -8,6 +8,7 @@ between leaves the charge spent.
 from __future__ import annotations
 
 import os
+import stat
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -24,6 +25,7 @@ from dpfit.privacy.ledger_file import ledger_bytes
 from dpfit.privacy.ledger_frame import Cap
 from dpfit.privacy.ledger_part import EarlierPart
 
+_LARGEST_LEDGER = 1 << 30  # all parts, eight hundred thousand runs
 LARGEST_PART = 1 << 20  # some eight hundred runs; a longer ledger goes on in a new file
 
 
@@ -74,7 +76,9 @@ class Ledger:
         data = ledger_bytes(self._file, self.path)
         if data is None and must_exist:
             raise StorageError(f"{self.path}: no such file")
-        return LedgerDocument.start() if data is None else self._verified(data)
+        if data is None:
+            return LedgerDocument.start()
+        return self._refuse_part(self._verified(data, self.path))
 
     def _look(self) -> LedgerDocument:
         """The document, by its checkpoint where that will do."""
@@ -83,14 +87,26 @@ class Ledger:
         if data is None:
             return LedgerDocument.start()
         if self._known is None or data is not known:
-            self._known = resume(data) or self._verified(data)
+            self._known = self._refuse_part(resume(data) or self._verified(data, self.path))
         return self._known
 
-    def _verified(self, data: bytes) -> LedgerDocument:
+    def _refuse_part(self, document: LedgerDocument) -> LedgerDocument:
+        """Refuse an earlier part by its name: it knows nothing of what was spent since."""
+        if self._file.endswith(document.as_earlier().path("")):
+            raise PrivacyError(
+                f"{self.path}: is an earlier part of a ledger",
+                hint="give the ledger, whose name is before the number",
+            )
+        return document
+
+    def _verified(self, data: bytes, path: str) -> LedgerDocument:
         """The document by every entry of every part, from the first."""
-        parts = [(data, self.path)]
+        parts, size = [(data, path)], len(data)
         while (earlier := earlier_part(parts[-1][0])) is not None:
             parts.append(self._part(earlier))
+            size += len(parts[-1][0])
+            if size > _LARGEST_LEDGER:
+                raise PrivacyError(f"{path}: damaged ledger: larger than a ledger can be")
         document = None
         for data, path in reversed(parts):
             document = parse_ledger(data, path, document)
@@ -106,6 +122,9 @@ class Ledger:
                 f"{path}: no such file, and it holds earlier runs of {self.path}",
                 hint="put it back beside the ledger: what was spent is added up from all parts",
             )
+        before = earlier_part(data)
+        if earlier.number != (1 if before is None else before.number + 1):
+            raise PrivacyError(f"{path}: damaged ledger: it is not part {earlier.number}")
         return data, path
 
     def _grown(self) -> LedgerDocument:
@@ -129,7 +148,7 @@ class Ledger:
         """Whether a document has all of another, which may have ended in an earlier part since."""
         while document.earlier is not None and document.part > before.part:
             data, path = self._part(document.earlier)
-            document = resume(data) or parse_ledger(data, path)
+            document = resume(data) or self._verified(data, path)
         return document.continues(before)
 
     def create(self, cap: Cap) -> LedgerDocument:
@@ -187,7 +206,7 @@ class Ledger:
                 "events": [event.to_json() for event in events],
                 **description,
             }
-            if len(document.data) > LARGEST_PART:
+            if document.size > LARGEST_PART:
                 document = self._part_ended(document, last_look)
             self._write(document.append(self._reserved[run]), last_look)
         return run
@@ -199,16 +218,20 @@ class Ledger:
 
         Until the new part is written the ledger is the old one, and the copy means nothing.
         """
-        part = document.next_part()
-        assert part.earlier is not None
+        path = document.as_earlier().path(self._file)
+        if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+            # Its name can be foreseen: a link there would lead the only copy astray.
+            raise StorageError(
+                f"{path}: stands where the ledger keeps its earlier runs", hint="remove it"
+            )
         write_atomically(
-            part.earlier.path(self._file),
+            path,
             document.data,
             overwrite=True,
             last_look=last_look,
             mode_of=self._file,
         )
-        return part
+        return document.next_part()
 
     def close(self, run: str, outcome: str, **detail: str) -> None:
         """Append how a run ended, ``released`` or ``aborted``. The charge does not change.

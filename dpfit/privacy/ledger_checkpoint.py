@@ -20,6 +20,7 @@ from dpfit.privacy.events import Event, event_from_json
 
 _KINDS: Final = ("reserved", "released", "aborted")
 _CURRENCIES: Final = ("gaussian", "rho", "noise", "pure")
+_LONGEST_FRACTION: Final = 1 << 12  # digits; denominators end at 2^4096
 _REMEMBERED: Final = 1 << 14  # costs of lists of events; most runs of a ledger are alike
 
 
@@ -137,5 +138,7 @@ def _cost(value: dict[str, object]) -> Cost:
 def _fraction(text: object) -> Fraction | None:
     if text is None:
         return None
+    if len(str(text)) > _LONGEST_FRACTION:
+        raise ValueError("its checkpoint holds a number longer than a cost can be")
     numerator, denominator = str(text).split("/")
     return Fraction(int(numerator, 16), int(denominator, 16))

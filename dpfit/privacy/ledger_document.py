@@ -112,6 +112,11 @@ class LedgerDocument:
         """Its number among the parts, from 1."""
         return 1 if self.earlier is None else self.earlier.number + 1
 
+    @property
+    def size(self) -> int:
+        """Bytes of its own entries; the names of open runs around them may be longer."""
+        return self._end - len(self._head)
+
     def _extended(self, more: bytes, checkpoint: Checkpoint | None = None) -> LedgerDocument:
         """The document with more at its end, which comes to another checkpoint perhaps."""
         checkpoint, hashed = checkpoint or self.checkpoint, self._hashed.copy()

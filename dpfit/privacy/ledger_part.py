@@ -13,6 +13,7 @@ from typing import Final
 from dpfit.privacy.canonical_json import Json
 
 _HASH: Final = re.compile("[0-9a-f]{64}")
+_MOST_PARTS: Final = 10**9
 _SHOWN: Final = 12  # digits of a hash in a file name
 
 
@@ -43,9 +44,11 @@ class EarlierPart:
         if not isinstance(value, dict) or value.keys() != {"part", "checkpoint"}:
             raise ValueError("its earlier part needs exactly part and checkpoint")
         number, checkpoint = value["part"], value["checkpoint"]
-        if type(number) is not int or number < 1 or not isinstance(checkpoint, dict):
-            raise ValueError("its earlier part is none")
-        if not _HASH.fullmatch(str(checkpoint["tip"])):  # it becomes part of a path
+        if type(number) is not int or not 1 <= number <= _MOST_PARTS:
+            raise ValueError("its earlier part has no number")
+        if not isinstance(checkpoint, dict) or type(checkpoint["tip"]) is not str:
+            raise ValueError("its earlier part has no checkpoint")
+        if not _HASH.fullmatch(checkpoint["tip"]):  # it becomes part of a path
             raise ValueError("its earlier part has no hash")
         return cls(number, checkpoint)
 

@@ -143,6 +143,7 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "doublings": lambda stated: stated["cost"].update(doublings=0),
     "denominator of zero": lambda stated: stated["cost"].update(rho="1/0"),
     "not in lowest terms": lambda stated: stated["cost"].update(rho="2/4"),
+    "fraction too long": lambda stated: stated["cost"].update(rho=f"1/{'f' * 5000}"),
     "fraction without end": lambda stated: stated["cost"].update(rho="1"),
     "cost that is none": lambda stated: stated["cost"].update(infinite=1),
     "another tip": lambda stated: stated.update(tip="0" * 64),

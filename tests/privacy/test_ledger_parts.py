@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpfit.errors import PrivacyError
+from dpfit.errors import PrivacyError, StorageError
 from dpfit.privacy import ledger as ledger_module
 from dpfit.privacy import ledger_document, ledger_part
 from dpfit.privacy.accountant import compose
@@ -121,6 +121,12 @@ def test_a_run_may_close_in_a_later_part(tmp_path: Path, short_parts: None) -> N
     assert opened(path).read().outcomes()[run] == "released"
 
 
+def filled(path: Path) -> None:
+    """Charge runs until the next begins a new part."""
+    while opened(path).read().size <= ledger_module.LARGEST_PART:
+        opened(path).reserve([EVENT], {})
+
+
 def changed(file: Path, old: bytes, new: bytes) -> None:
     data = file.read_bytes()
     assert old in data
@@ -132,8 +138,12 @@ HARMS: dict[str, tuple[Callable[[list[Path]], object], str]] = {
     "cut": (lambda parts: os.truncate(parts[1], parts[1].stat().st_size // 2), "damaged"),
     "changed": (lambda parts: changed(parts[0], b'"d1"', b'"d7"'), "damaged ledger: .* hash"),
     "another": (
-        lambda parts: parts[1].write_bytes(LedgerDocument.start(CAP).data),
+        lambda parts: parts[0].write_bytes(LedgerDocument.start(CAP).data),
         "the part before it is another",
+    ),
+    "two exchanged": (
+        lambda parts: parts[1].write_bytes(parts[0].read_bytes()),
+        "it is not part 2",
     ),
     "grown since": (
         lambda parts: parts[0].write_bytes(
@@ -238,8 +248,7 @@ def test_a_kill_between_part_and_ledger(
     """A part written, and the ledger not: the ledger is the old one, and goes on."""
     path = tmp_path / "l.json"
     opened(path).create(CAP)
-    while path.stat().st_size <= 2500:
-        opened(path).reserve([EVENT], {})
+    filled(path)
     old = path.read_bytes()
 
     def killed(*_: object) -> None:
@@ -257,6 +266,101 @@ def test_a_kill_between_part_and_ledger(
     assert len(opened(path).read().outcomes()) == runs + 1
 
 
+def test_a_part_is_no_ledger(path: Path) -> None:
+    """Given as the ledger, an earlier part is refused: its cap would allow what is long spent."""
+    before = {file: file.read_bytes() for file in path.parent.iterdir()}
+    for part in parts_of(path):
+        for refused in (
+            Ledger.read,
+            lambda ledger: ledger.check([EVENT]),
+            lambda ledger: ledger.reserve([EVENT], {}),
+        ):
+            with pytest.raises(PrivacyError, match=r"an earlier part of a ledger|no such file"):
+                refused(opened(part))
+    with pytest.raises(PrivacyError, match="an earlier part of a ledger"):
+        opened(parts_of(path)[0]).read()
+    kept = {file: file.read_bytes() for file in path.parent.iterdir() if file in before}
+    assert kept == before
+
+
+def naming(number: int, tip: str = "0" * 64) -> bytes:
+    """A ledger without entries that names this earlier part."""
+    earlier = {"part": number, "checkpoint": {"tip": tip}}
+    document = {"schema": "dpfit-ledger/1", "cap": None, "earlier": earlier, "entries": []}
+    return json.dumps({**document, "checkpoint": {}, "sha256": ""}).encode()
+
+
+@pytest.mark.parametrize("copies", [[1], [2, 1], [3, 2, 3]])
+def test_parts_that_name_each_other_in_a_circle(
+    tmp_path: Path, short_parts: None, copies: list[int]
+) -> None:
+    """Each step back must lead to a part of the number before, so that there is an end."""
+    path = tmp_path / "l.json"
+    checked = opened(path)
+    checked.check([EVENT])
+    checked.reserve([EVENT], {})
+    path.write_bytes(naming(copies[0]))
+    for number, named in zip(copies, [*copies[1:], copies[-1]], strict=True):
+        path.with_name(f"l.json.{number}-{'0' * 12}").write_bytes(naming(named))
+    for refused in (Ledger.read, lambda ledger: ledger.check([EVENT])):
+        with pytest.raises(PrivacyError, match="damaged ledger: it is not part"):
+            refused(opened(path))
+    with pytest.raises(PrivacyError, match="damaged ledger"):
+        checked.reserve([EVENT], {})
+
+
+def test_parts_are_bounded_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many parts there are, adding them up has a limit."""
+    monkeypatch.setattr(ledger_module, "_LARGEST_LEDGER", 6000)
+    with pytest.raises(PrivacyError, match="larger than a ledger can be"):
+        opened(path).read()
+
+
+@pytest.mark.parametrize("there", ["a link", "a link to nothing", "the null device", "a pipe"])
+def test_what_stands_at_the_name_of_a_part(tmp_path: Path, short_parts: None, there: str) -> None:
+    """Nothing is written through a link, into a device or a pipe; the run is not charged."""
+    path, victim = tmp_path / "l.json", tmp_path / "victim"
+    opened(path).create(CAP)
+    filled(path)
+    victim.write_text("kept")
+    document = opened(path).read()
+    name = Path(document.as_earlier().path(str(path)))
+    if there == "a pipe":
+        os.mkfifo(name)
+    else:
+        target = {"a link": victim, "the null device": Path("/dev/null")}
+        name.symlink_to(target.get(there, tmp_path / "nowhere"))
+    with pytest.raises(StorageError, match="stands where the ledger keeps its earlier runs"):
+        opened(path).reserve([EVENT], {})
+    assert victim.read_text() == "kept"
+    assert opened(path).read() == document
+
+
+def test_open_runs_do_not_end_a_part(tmp_path: Path, short_parts: None) -> None:
+    """However many runs were killed, a part has room for its own entries."""
+    path = tmp_path / "l.json"
+    for _ in range(6 * RUNS):
+        opened(path).reserve([EVENT], {})
+    assert len(parts_of(path)) < 6 * RUNS / 3
+
+
+def test_versions_that_take_turns(
+    tmp_path: Path, short_parts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of this version goes on from parts that another ended while it read its data."""
+    path = tmp_path / "l.json"
+    waiting = opened(path)
+    waiting.check([EVENT])
+    waiting.reserve([EVENT], {})
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_document, "__version__", "9.9.9")
+        patched.setattr("dpfit.privacy.ledger_checkpoint.__version__", "9.9.9")
+        for _ in range(RUNS):
+            opened(path).reserve([EVENT], {})
+    waiting.reserve([EVENT], {})
+    assert len(opened(path).read().outcomes()) == RUNS + 2
+
+
 @pytest.mark.parametrize(
     "earlier",
     [
@@ -265,6 +369,8 @@ def test_a_kill_between_part_and_ledger(
         {"part": 0, "checkpoint": {"tip": "0" * 64}},
         {"part": True, "checkpoint": {"tip": "0" * 64}},
         {"part": 1, "checkpoint": {"tip": "../" * 22}},
+        {"part": 10**4299, "checkpoint": {"tip": "0" * 64}},
+        {"part": 1, "checkpoint": {"tip": 10**63}},
         {"part": 1, "checkpoint": {}},
         {"part": 1, "checkpoint": []},
         {"part": 1, "checkpoint": {"tip": "0" * 64}, "more": 1},
@@ -275,7 +381,7 @@ def test_what_is_no_earlier_part(path: Path, earlier: object) -> None:
     """Only a whole number and a hash name a file; whatever else stands there is damage."""
     document = json.loads(path.read_bytes())
     path.write_text(json.dumps({**document, "earlier": earlier}), encoding="utf-8")
-    with pytest.raises(PrivacyError, match=r"damaged ledger|no such file"):
+    with pytest.raises(PrivacyError, match=r"damaged ledger|no such file|it is not part"):
         opened(path).read()
     named = earlier_part(path.read_bytes())
     assert named is None or named.tip == "0" * 64
