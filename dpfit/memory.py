@@ -10,6 +10,7 @@ import errno
 import mmap
 
 LIBRARIES = 288 << 20  # of addresses; below it OpenBLAS, in scipy, may wait for ever
+SECOND_BLAS = 128 << 20  # scipy brings an OpenBLAS of its own, which waits too
 BLAS_BUFFER = 64 << 20  # twice what OpenBLAS asks for on one thread
 PARSER_SHARE = 4  # of the text; what pyarrow's CSV parser sets aside for it at most
 

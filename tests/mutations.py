@@ -1360,9 +1360,30 @@ FAULTS = [
     Fault(
         "a parser without memory taken for bad text",
         "files/arrow_errors.py",
-        "        raise MemoryError from error",
-        "        raise",
+        "            raise MemoryError from error",
+        "            raise",
         "tests/cli/test_memory.py",
+    ),
+    Fault(
+        "a codec without memory taken for a damaged file",
+        "files/arrow_errors.py",
+        "is_lack_of_memory(error) or _says_so(error)",
+        "is_lack_of_memory(error)",
+        "tests/cli/test_memory.py",
+    ),
+    Fault(
+        "TOML of any cost is parsed",
+        "files/toml_document.py",
+        "excess := _excess(data)",
+        "excess := None",
+        "tests/files/test_toml_document.py",
+    ),
+    Fault(
+        "a model for a closed output is paid for",
+        "cli/run_files.py",
+        "            require_standard_output()\n",
+        "            pass\n",
+        "tests/cli/test_faults.py",
     ),
     Fault(
         "a source of bits can be copied",
@@ -1469,6 +1490,9 @@ def plant(fault: Fault) -> tuple[bool, str]:
 
 
 def main(arguments: list[str]) -> int:
+    if {"-h", "--help"} & {*arguments}:
+        print(__doc__)
+        return 0
     wanted = [argument for argument in arguments if argument != "--keep"]
     faults = [fault for fault in FAULTS if not wanted or fault.name in wanted]
     if unknown := set(wanted) - {fault.name for fault in faults}:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,3 +37,12 @@ def test_the_kept_table_is_of_these_faults() -> None:
     table = mutations.kept()
     assert list(table) == [fault.name for fault in FAULTS]
     assert mutations.SURVIVED not in table.values()
+
+
+@pytest.mark.parametrize("program", ["mutations.py", "benchmarks/audits.py"])
+def test_asked_for_help_it_starts_nothing(program: str) -> None:
+    """What takes long shows its usage instead."""
+    command = [sys.executable, str(Path(__file__).parent / program), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert f"usage: python tests/{program} [--" in done.stdout
+    assert "|" not in done.stdout

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from dpfit.audit.bounds import Estimate, LowerBound, epsilon_bound, mu_bound, mu_estimate
+from dpfit.audit.bounds import Estimate, LowerBound, epsilon_bound, mu_bound, mu_estimate, share
+from dpfit.audit.models import check_learnable
 from dpfit.audit.stand_ins import Floats
 from dpfit.audit.trial_keys import TrialKeys
 from dpfit.audit.two_worlds import black_box_scores, white_box_scores
@@ -68,9 +69,16 @@ class Finding:
         return gaussian_epsilon(self.mu.value, self.delta) if self.delta else None
 
     @property
-    def holds(self) -> bool:
-        """Whether no measured bound exceeds its claim."""
-        return self.epsilon.value <= self.claimed_epsilon and self.mu.value <= self.claimed.mu()
+    def tightness(self) -> float:
+        """The largest share of its claim that a measured bound shows; above 1 where it exceeds."""
+        by_mu = self.epsilon_by_mu or 0.0
+        epsilon = share(max(self.epsilon.value, by_mu), self.claimed_epsilon)
+        return max(epsilon, share(self.mu.value, self.claimed.mu()))
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a measured bound exceeds its claim."""
+        return self.epsilon.value > self.claimed_epsilon or self.mu.value > self.claimed.mu()
 
 
 class Audit:
@@ -96,7 +104,7 @@ class Audit:
     Raises
     ------
     UsageError
-        The trials are too few to show anything.
+        The trials are too few to show anything, or the model has too many numbers for a learner.
     """
 
     def __init__(
@@ -115,6 +123,8 @@ class Audit:
         self.algorithm = worlds[0].request.algorithm
         self.attack = attack or "white-box"
         self._attack: Attack = scores or ATTACKS[self.attack]
+        if self._attack is black_box_scores:
+            check_learnable(worlds[0])
         self.trials = trials
         self._seed = seed
 

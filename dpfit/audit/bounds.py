@@ -231,3 +231,10 @@ def one_run_epsilon(
         middle = (low + high) / 2.0
         low, high = (middle, high) if p_value(middle) <= 1.0 - confidence else (low, middle)
     return low
+
+
+def share(bound: float, claim: float) -> float:
+    """Bound over claim; 0 where nothing was shown, or nothing finite is claimed."""
+    if not bound:
+        return 0.0
+    return bound / claim if claim else math.inf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -10,6 +10,11 @@ from dpfit.algorithms.factor_outcome import FactorOutcome
 from dpfit.algorithms.outcome import Outcome
 from dpfit.audit.stand_ins import Floats
 from dpfit.audit.witness import flat
+from dpfit.errors import UsageError
+from dpfit.fitting.linear_fit import LinearFit
+from dpfit.fitting.matrix_fit import MatrixFit
+
+MOST_NUMBERS: Final = 4000  # a learner's time goes by their cube, its memory by their square
 
 
 def numbers_of(model: Outcome | FactorOutcome, n_features: int) -> Floats:
@@ -37,3 +42,26 @@ def numbers_of(model: Outcome | FactorOutcome, n_features: int) -> Floats:
         constant = model.centring.constant
     parts = [coefficients, centre, constant, model.intercept, model.offset]
     return np.concatenate([flat(part) for part in parts])
+
+
+def numbers_by_column(world: LinearFit | MatrixFit) -> int:
+    """How many of :func:`numbers_of` belong to columns or pairs of items; few others do not."""
+    if isinstance(world, MatrixFit):
+        n_items = world.plan.grid.n_items
+        return n_items * (n_items + 2)
+    return world.plan.facts.integer("features") * (world.plan.loss.n_scores + 1)
+
+
+def check_learnable(world: LinearFit | MatrixFit) -> None:
+    """Refuse, before the first run, models that a learner cannot learn from.
+
+    Raises
+    ------
+    UsageError
+        There are more than :data:`MOST_NUMBERS` numbers.
+    """
+    if numbers_by_column(world) > MOST_NUMBERS:
+        raise UsageError(
+            f"--attack black-box is for models of at most {MOST_NUMBERS} numbers",
+            hint="attack white-box, or synthetic data of fewer --features",
+        )

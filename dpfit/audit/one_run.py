@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.audit.bounds import one_run_epsilon
+from dpfit.audit.bounds import one_run_epsilon, share
 from dpfit.audit.trial_keys import TrialKeys
 from dpfit.audit.witness import Witness
 from dpfit.audit.worlds import SOURCE, declared_facts, highest_target
@@ -64,9 +64,14 @@ class Guesses:
         return self.claimed.epsilon(self.delta)
 
     @property
-    def holds(self) -> bool:
-        """Whether the bound does not exceed the claim."""
-        return self.epsilon <= self.claimed_epsilon
+    def tightness(self) -> float:
+        """Bound over claim."""
+        return share(self.epsilon, self.claimed_epsilon)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the bound exceeds the claim."""
+        return self.epsilon > self.claimed_epsilon
 
 
 class OneRun:

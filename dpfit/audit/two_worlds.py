@@ -12,12 +12,11 @@ from dpfit.audit.models import numbers_of
 from dpfit.audit.stand_ins import Floats
 from dpfit.audit.trial_keys import TrialKeys
 from dpfit.audit.witness import Witness
-from dpfit.errors import NotConvergedError, UsageError
+from dpfit.errors import NotConvergedError
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.privacy.mechanisms.noise import Noise
 
 _RIDGE: Final = 1e-3
-_MOST_NUMBERS: Final = 4000  # the learner's time goes by their cube
 
 
 def white_box_scores(
@@ -81,15 +80,9 @@ def _model(world: Any, noise: Noise) -> Floats | None:
     curator = world.curator(noise)
     n_features = world.plan.facts.integer("features") if isinstance(world, LinearFit) else 0
     try:
-        numbers = numbers_of(world.plan.algorithm.run(curator, _ignore), n_features)
+        return numbers_of(world.plan.algorithm.run(curator, _ignore), n_features)
     except NotConvergedError:
         return None
-    if len(numbers) >= _MOST_NUMBERS:  # one more tells whether there was a model
-        raise UsageError(
-            f"a black-box attack is for models of at most {_MOST_NUMBERS} numbers",
-            hint="attack white-box, or synthetic data of fewer --features",
-        )
-    return numbers
 
 
 def _learned(without: Floats, present: Floats) -> Callable[[Floats], Floats]:

@@ -121,11 +121,13 @@ def audit(options: AuditOptions) -> None:
         streams.result_json(result_json(options, prepared, finding))
     else:
         streams.result_table(*result_rows(options, prepared, finding))
-    if not finding.holds:
+    if finding.refuted:
+        more = "--features" if prepared.trials == 1 else "--trials"
         raise PrivacyError(
             "the audit shows more than is claimed",
-            hint="one in twenty does by chance: repeat it with more --trials, and if it does again "
-            "report it (man dpfit-privacy)",
+            hint="one audit in twenty does by chance: repeat it with "
+            f"more {more} and another --seed, then report it as "
+            "SECURITY.md and man dpfit-privacy say",
         )
 
 

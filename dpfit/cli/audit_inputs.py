@@ -23,8 +23,10 @@ from dpfit.data.id_table import IdTable, read_ids
 from dpfit.data.ratings import RatingReader
 from dpfit.data.ratings_by_user import collect_ratings
 from dpfit.errors import UsageError
+from dpfit.fitting import matrix_request
+from dpfit.fitting.checks import one_of
 from dpfit.fitting.matrix_request import PRIVATE, MatrixRequest
-from dpfit.fitting.request import ORIGINALS, FitRequest, only_loss
+from dpfit.fitting.request import ALGORITHMS, AUTO, ORIGINALS, FitRequest, only_loss
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
 BLACK_BOX: Final = "black-box"
 SCORE: Final = "score"
 ONE_RUN: Final = "one-run"
-KNOWN: Final = (*ATTACKS, SCORE, ONE_RUN)
+_READY_MADE: Final = (SCORE, ONE_RUN)  # on records of their own
+KNOWN: Final = (*ATTACKS, *_READY_MADE)
+_ORIGINALS: Final = {**ORIGINALS, **dict.fromkeys(matrix_request.ORIGINALS, PRIVATE)}
 _DATASET: Final = "synthetic"
 _DELTA: Final = 1e-6  # where the budget names none
 _SIZES: Final = {"rows": (500, 50), "features": (3, 24)}  # of records and columns, users and items
@@ -60,42 +64,58 @@ def check(options: AuditOptions) -> None:
     ------
     UsageError
     """
+    _check_names(options)
+    if options.data is None:
+        _refuse(options, [*_only(RowOptions, set()), *_OF_FILES], "belongs to --data")
+    else:
+        _refuse(options, [*_SIZES], "has no meaning with --data")
+    if options.algo == PRIVATE:
+        _check_completion(options)
+    else:
+        _check_fit(options)
+    _check_numbers(options)
+
+
+def _check_names(options: AuditOptions) -> None:
+    """That there is such an attack, and such an algorithm with noise."""
+    if options.attack not in (None, *KNOWN):
+        raise UsageError(
+            f"--attack {options.attack!r} is not known", hint=f"choose {' or '.join(KNOWN)}"
+        )
+    if options.algo in _ORIGINALS:
+        raise UsageError(
+            f"--algo {options.algo} is the original without noise, which claims nothing",
+            hint=f"audit --algo {_ORIGINALS[options.algo]}",
+        )
+    one_of("--algo", options.algo, (AUTO, *ALGORITHMS, PRIVATE))
+
+
+def _check_completion(options: AuditOptions) -> None:
+    others = [*_only(ModelOptions, _OF_BOTH), *_only(RowOptions, _OF_BOTH)]
+    _refuse(options, others, f"is no setting of --algo {PRIVATE}")
+    if options.attack in _READY_MADE:
+        raise UsageError(
+            f"--attack {options.attack} is not for --algo {PRIVATE}",
+            hint=f"choose {' or '.join(ATTACKS)}",
+        )
+
+
+def _check_fit(options: AuditOptions) -> None:
+    _refuse(options, _only(MatrixOptions, _OF_BOTH), f"belongs to --algo {PRIVATE}")
+    if options.data is not None and options.attack in _READY_MADE:
+        raise UsageError(f"--attack {options.attack} has records of its own: leave --data out")
+    if options.attack == ONE_RUN:
+        why = f"has no meaning with --attack {ONE_RUN}: leave it out"
+        _refuse(options, ["rows", "trials"], why)
+
+
+def _check_numbers(options: AuditOptions) -> None:
     if not _SURE <= options.confidence < 1.0:
         raise UsageError(f"--confidence must lie between {_SURE} and 1")
     for name in _SIZES:
         size = getattr(options, name)
         if size is not None and not 2 <= size <= _LARGEST:
             raise UsageError(f"--{name} must lie between 2 and {_LARGEST}")
-    if options.attack not in (None, *KNOWN):
-        raise UsageError(
-            f"--attack {options.attack!r} is not known", hint=f"choose {' or '.join(KNOWN)}"
-        )
-    if options.algo in ORIGINALS:
-        raise UsageError(f"--algo {options.algo} is the original without noise")
-    if options.data is None:
-        _refuse(options, [*_only(RowOptions, set()), *_OF_FILES], "belongs to --data")
-    else:
-        _refuse(options, [*_SIZES], "has no meaning with --data")
-    ready_made = (SCORE, ONE_RUN)
-    if options.algo == PRIVATE:
-        _refuse(
-            options,
-            [*_only(ModelOptions, _OF_BOTH), *_only(RowOptions, _OF_BOTH)],
-            f"is no setting of --algo {PRIVATE}",
-        )
-        if options.attack in ready_made:
-            raise UsageError(
-                f"--attack {options.attack} is not for --algo {PRIVATE}",
-                hint=f"{', '.join(ATTACKS)} are",
-            )
-    else:
-        _refuse(options, _only(MatrixOptions, _OF_BOTH), f"belongs to --algo {PRIVATE}")
-        if options.data is not None and options.attack in ready_made:
-            raise UsageError(f"--attack {options.attack} has records of its own: leave --data out")
-    if options.attack == ONE_RUN:
-        _refuse(
-            options, ["rows", "trials"], f"has no meaning with --attack {ONE_RUN}: leave it out"
-        )
     check_trials(options.trials)
 
 

@@ -35,17 +35,14 @@ def result_rows(
     else:
         guessed = f"{result.correct} of {result.guesses}, about {result.canaries} canaries"
         rows.append(("right guesses", guessed))
-    return title, [*rows, ("claim", _verdict(result, found))]
+    return title, [*rows, ("claim", _verdict(result))]
 
 
-def _verdict(result: Finding | Guesses, found: float) -> str:
+def _verdict(result: Finding | Guesses) -> str:
     """No bound proves a claim; one beyond it breaks it."""
-    if not result.holds:
+    if result.refuted:
         return "BROKEN"
-    shares = [found / result.claimed_epsilon if result.claimed_epsilon > 0.0 else 0.0]
-    if isinstance(result, Finding):
-        shares.append(result.mu.value / result.claimed.mu() if result.claimed.mu() > 0.0 else 0.0)
-    return f"not refuted; {100.0 * max(shares):.0f} % of it was shown"
+    return f"not refuted; {100.0 * result.tightness:.0f} % of it was shown"
 
 
 def _rows_of_mu(finding: Finding) -> list[tuple[str, str]]:
@@ -83,7 +80,8 @@ def result_json(
             "mu": claimed_mu if math.isfinite(claimed_mu) else None,
         },
         "audited": _audited(result),
-        "holds": result.holds,
+        "tightness": result.tightness if math.isfinite(result.tightness) else None,
+        "refuted": result.refuted,
     }
 
 

@@ -15,15 +15,13 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 from typer.models import OptionInfo
 
-from dpfit.errors import StorageError, UsageError, reason_of
-from dpfit.files.toml_document import parse_toml
+from dpfit.errors import UsageError
+from dpfit.files.toml_document import read_toml
 from dpfit.memory import LIBRARIES, require_memory
 
 COMMANDS: Final = ("fit", "complete-matrix", "predict", "budget", "audit")
 
 Options = TypeVar("Options")
-
-_LARGEST_CONFIGURATION: Final = 1 << 20
 
 
 def register(
@@ -134,17 +132,7 @@ class ConfigurationOptions:
 
 
 def _section(path: str, command: str) -> dict[str, Any]:
-    try:
-        with open(path, "rb") as stream:
-            text = stream.read(_LARGEST_CONFIGURATION + 1)
-        if len(text) > _LARGEST_CONFIGURATION:
-            raise UsageError(f"{path}: too large for a configuration")
-        document = parse_toml(text)
-    except OSError as error:
-        reason = reason_of(error)
-        raise StorageError(f"{path}: cannot be read: {reason}") from None
-    except ValueError as error:  # a number of 5,000 digits, among others
-        raise UsageError(f"{path}: not a TOML file: {error}") from None
+    document = read_toml(path)
     for key, table in document.items():
         if not isinstance(table, dict):
             raise UsageError(f"{path}: {key} must stand in a table, such as [{command}]")

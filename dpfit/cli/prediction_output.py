@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfit.cli.streams import printable
+from dpfit.cli.streams import printable, require_standard_output
 from dpfit.cli.targets import check_target
 from dpfit.files.atomic import written_atomically
 
@@ -25,8 +25,10 @@ Writer: TypeAlias = Callable[[Columns], None]
 
 
 def check_output(options: PredictOptions, reads: Iterable[str]) -> None:
-    """Refuse an output that is among what is read, or must not be replaced."""
-    if options.output is not None and options.output != "-":
+    """Refuse an output that is closed, among what is read, or must not be replaced."""
+    if options.output is None or options.output == "-":
+        require_standard_output()
+    else:
         check_target(options.output, force=options.force, reads=reads, replaces_models_only=False)
 
 

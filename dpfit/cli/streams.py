@@ -36,15 +36,15 @@ def reserve_standard_descriptors() -> None:
 
 
 def require_standard_output() -> None:
-    """Refuse to write there what exists nowhere else, when nobody would have it.
+    """Refuse a result there that nobody would have.
 
     Raises
     ------
     UsageError
         It was closed when the program began.
     """
-    if sys.stdout.fileno() in _closed:
-        raise UsageError("-o -: standard output is closed")
+    if 1 in _closed:
+        raise UsageError("standard output is closed", hint="give -o FILE")
 
 
 def printable(text: str) -> str:

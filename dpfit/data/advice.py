@@ -42,7 +42,7 @@ _BY_SCHEMA = {
     Cause.MISSING: "see --missing zero",
     Cause.TEXT: 'in a --schema file: [columns.{key}] role = "ignore", or give it levels',
     Cause.LEVEL: "add it to the levels of column {name}, or give it other = true",
-    Cause.LABEL: "correct --labels (case and blanks matter)",
+    Cause.LABEL: "correct --labels or the schema (case and blanks matter)",
     Cause.ATTRIBUTE: _NEEDED,
 }
 _BY_MODEL = {

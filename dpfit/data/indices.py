@@ -13,7 +13,7 @@ MAX_INDEX = 2**31 - 2
 MAX_HASHED_INDEX = 2**63 - 1
 MAX_HASH_BITS = 30
 
-_CORRECT_WIDTH = "correct --n-features, or see --index-base"
+_CORRECT_WIDTH = "correct --n-features or the schema, or see --index-base"
 
 
 Indices = NDArray[np.integer[Any]]

@@ -27,14 +27,13 @@ even with ``--missing zero``: no number stands for a weight or an offset that is
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dpfit.data.attributes import ATTRIBUTES
-from dpfit.errors import StorageError, UsageError, reason_of
-from dpfit.files.toml_document import LARGEST_DOCUMENT, parse_toml
+from dpfit.errors import UsageError
+from dpfit.files.toml_document import read_toml
 
 SINGLE_ROLES = ("label", *ATTRIBUTES)  # of one column at most, which gives no feature
 ROLES = ("numeric", "categorical", "hashed", "ignore", *SINGLE_ROLES)
@@ -115,21 +114,7 @@ class Schema:
         StorageError
             The file cannot be read.
         """
-        return parse_schema(_load(path), path)
-
-
-def _load(path: str) -> dict[str, Any]:
-    try:
-        with open(path, "rb") as file:
-            return parse_toml(file.read(LARGEST_DOCUMENT + 1))
-    except OSError as error:
-        raise StorageError(f"{path}: {reason_of(error)}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: the schema is not UTF-8 text") from None
-    except ValueError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        place = f"{path}:{found[1]}" if found else path
-        raise UsageError(f"{place}: the schema is not valid TOML") from None
+        return parse_schema(read_toml(path), path)
 
 
 def parse_schema(document: Mapping[str, Any], path: str) -> Schema:

@@ -139,7 +139,7 @@ class CollectedRecords:
             raise DataError(  # readers check declared labels and tell the line: a backstop
                 "has a label that is not among the declared ones",
                 path=self._source,
-                hint="correct --labels (case and blanks matter)",
+                hint="correct --labels or the schema (case and blanks matter)",
             )
         return codes
 

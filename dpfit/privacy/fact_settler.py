@@ -78,7 +78,8 @@ class FactSettler:
             raise DataError(
                 "does not hold the declared number of records",
                 path=self._source,
-                hint="correct --n-rows, or use --adjacency add-remove, where it is only a divisor",
+                hint="correct --n-rows or the schema, or use --adjacency add-remove, where the "
+                "number is only a divisor",
             )
         self._declare_or_assume("rows", said, found, "--n-rows")
 
@@ -103,7 +104,7 @@ class FactSettler:
             raise DataError(
                 "has a column beyond the declared --n-features",
                 path=self._source,
-                hint="correct --n-features, or see --index-base",
+                hint="correct --n-features or the schema, or see --index-base",
             )
         self._declare_or_assume("features", said, found, "--n-features")
 

@@ -10,14 +10,17 @@ from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, cg
 
 from dpfit.design.grid import Grid
 from dpfit.design.local import LocalDesign
 from dpfit.losses.smoothed import Smoothed
+from dpfit.memory import SECOND_BLAS, require_memory
 from dpfit.privacy.minimiser_error import gradient_error
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.point import Point, quantised
+
+require_memory(SECOND_BLAS)
+from scipy.sparse.linalg import LinearOperator, cg  # noqa: E402
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -154,5 +154,5 @@ def check_number(release: Release, n_rows: int, grid: Grid, source: str) -> None
         raise DataError(
             "holds far more records than declared",
             path=source,
-            hint="this algorithm needs --n-rows to be about right",
+            hint="this algorithm needs --n-rows, or rows of the schema, to be about right",
         )

@@ -69,7 +69,7 @@ def test_no_attack_shows_more_than_is_claimed(
     """Of every algorithm, under both neighbouring relations, by what it releases on the way and by
     its model alone."""
     steps = {"iterations": 3} if "iterations" in ALGORITHMS[algorithm].settings else {}
-    assert finding(request(algorithm, adjacency=adjacency, **steps), 40, attack).holds
+    assert not finding(request(algorithm, adjacency=adjacency, **steps), 40, attack).refuted
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -87,7 +87,7 @@ def test_no_attack_on_ratings_shows_more(law: str, adjacency: Adjacency, attack:
     )
     worlds = matrix_worlds(asked, 20, 3)
     audit = Audit(worlds, attack=attack, trials=24, delta=DELTA, seed=SEED)
-    assert audit.run(ignore).holds
+    assert not audit.run(ignore).refuted
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -125,7 +125,7 @@ def test_every_algorithm_and_law_of_noise_is_in_the_table() -> None:
 def test_the_claims_of_the_table_hold(configuration: Configuration) -> None:
     """A short version of it."""
     few = {} if "one-run" in configuration.asked else {"trials": 20}
-    assert configuration.audit(seed=SEED, **few).run(ignore).holds
+    assert not configuration.audit(seed=SEED, **few).run(ignore).refuted
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -136,7 +136,7 @@ def test_no_record_is_found_by_its_score(algorithm: str) -> None:
     audit = Audit(
         attack.worlds, attack="score", scores=attack.scores, trials=40, delta=DELTA, seed=SEED
     )
-    assert audit.run(ignore).holds
+    assert not audit.run(ignore).refuted
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -157,7 +157,7 @@ def one_run(algorithm: str, adjacency: Adjacency = Adjacency.REPLACE_ONE) -> Gue
 def test_one_run_shows_a_part_of_the_claim(algorithm: str, adjacency: Adjacency) -> None:
     """A single run with many canaries shows something, and no more than is claimed."""
     found = one_run(algorithm, adjacency)
-    assert found.holds
+    assert not found.refuted
     assert found.epsilon > 1.0
 
 
@@ -166,7 +166,7 @@ def test_one_run_without_noise_breaks_the_claim(monkeypatch: pytest.MonkeyPatch)
     small = Budget.from_request(0.5, DELTA, None, None)
     weaken(monkeypatch, 100)
     asked = replace(request("dp-gd", iterations=3, step_size=0.2), budget=small)
-    assert not OneRun(asked, 500, delta=DELTA, confidence=0.95, seed=SEED).run(ignore).holds
+    assert OneRun(asked, 500, delta=DELTA, confidence=0.95, seed=SEED).run(ignore).refuted
 
 
 def test_a_finished_score_attack_has_power(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_a_finished_score_attack_has_power(monkeypatch: pytest.MonkeyPatch) -> N
     audit = Audit(
         attack.worlds, attack="score", scores=attack.scores, trials=100, delta=DELTA, seed=SEED
     )
-    assert not audit.run(ignore).holds
+    assert audit.run(ignore).refuted
 
 
 @pytest.mark.parametrize("iterations", [1, 4])
@@ -187,11 +187,11 @@ def test_too_little_noise_is_found(monkeypatch: pytest.MonkeyPatch, iterations: 
     weaken(monkeypatch, 2)
     found = finding(request("dp-gd", iterations=iterations, step_size=0.2), 400)
     assert found.mu.value > 1.3 * found.claimed.mu()
-    assert not found.holds
+    assert found.refuted
 
 
 def test_too_little_noise_is_found_in_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a single step the model alone tells it, too."""
     weaken(monkeypatch, 2)
     found = finding(request("dp-gd", iterations=1, step_size=0.2), 400, "black-box")
-    assert not found.holds
+    assert found.refuted

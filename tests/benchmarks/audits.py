@@ -1,6 +1,8 @@
 """Audited against claimed, for every algorithm, with a confidence of 0.95.
 
-Usage: python tests/benchmarks/audits.py [--quick]    # with a twentieth of the trials
+usage: python tests/benchmarks/audits.py [--quick]
+
+``--quick`` runs a twentieth of the trials.
 """
 
 from __future__ import annotations
@@ -32,16 +34,21 @@ def row(configuration: Configuration, trials: int) -> list[str]:
     claimed = found.claimed.mu()
     claims = f"{found.claimed_epsilon:.2f}", f"{claimed:.2f}" if math.isfinite(claimed) else ""
     if not isinstance(found, Finding):
-        ratio = f"{found.epsilon / found.claimed_epsilon:.0%}"
-        return [*head, claims[0], f"{found.epsilon:.2f}", claims[1], "", "", ratio, seconds]
+        tail = "", "", f"{found.tightness:.0%}", seconds
+        return [*head, claims[0], f"{found.epsilon:.2f}", claims[1], *tail]
     by_mu = found.epsilon_by_mu
     epsilon = found.epsilon.value if by_mu is None else max(found.epsilon.value, by_mu)
-    ratio = max(epsilon / found.claimed_epsilon, found.mu.value / claimed)
-    tail = f"{found.mu.value:.2f}", f"{found.estimate.value:.2f}", f"{ratio:.0%}", seconds
+    tightness = f"{found.tightness:.0%}"
+    tail = f"{found.mu.value:.2f}", f"{found.estimate.value:.2f}", tightness, seconds
     return [*head, claims[0], f"{epsilon:.2f}", claims[1], *tail]
 
 
 def main(arguments: list[str]) -> None:
+    if {"-h", "--help"} & {*arguments}:
+        print(__doc__)
+        return
+    if unknown := {*arguments} - {"--quick"}:
+        raise SystemExit(f"no such argument: {min(unknown)}")
     print(f"{BUDGET}, or --eps 8 alone where it is given; bounds hold with a confidence of 0.95\n")
     names = ["configuration", "attack", "trials", "epsilon claimed", "audited, at least"]
     names += ["mu claimed", "audited, at least", "estimate", "tightness", "seconds"]

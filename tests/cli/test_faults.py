@@ -316,6 +316,20 @@ def test_a_model_for_a_closed_standard_output(dpfit: Any, command: str) -> None:
     assert "closed.json" not in dpfit.names()
 
 
+@pytest.mark.parametrize("where", [(), ("-o", "-")])
+@pytest.mark.parametrize("command", ["predict", "predict ratings"])
+@pytest.mark.usefixtures("inputs")
+def test_predictions_for_a_closed_standard_output(
+    dpfit: Any, command: str, where: tuple[str, ...]
+) -> None:
+    """They are not made for nobody."""
+    args, _ = COMMANDS[command]
+    args = (*args[: args.index("-o")], *where)
+    outcome = dpfit(*args, prefix=["sh", "-c", 'exec "$@" >&-', "sh"])
+    assert outcome.status == 2
+    assert "standard output is closed\nhint: give -o FILE" in outcome.err
+
+
 @pytest.mark.parametrize("command", [name for name, (_, wrote) in COMMANDS.items() if wrote])
 @pytest.mark.usefixtures("inputs")
 def test_no_room_for_any_file(dpfit: Any, command: str) -> None:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpfit.data import parsed_table
+from dpfit.files.arrow_errors import memory_apart
 from dpfit.memory import require_memory
 
 SAID = "dpfit: error: out of memory\nhint: fewer --threads need less; what a ledger shows as "
@@ -193,3 +194,37 @@ def test_a_missing_cipher_costs_nothing(dpfit: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers", None)
     assert dpfit.here("fit", "tiny.svm", *dpfit.budget, *dpfit.facts).status == 1
     assert dpfit.names() == {"tiny.svm"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="macOS ignores the limit")
+@pytest.mark.parametrize("mebibytes", [300, 340, 360, 380])
+def test_an_address_space_without_room_for_a_second_blas(dpfit: Any, mebibytes: int) -> None:
+    """numpy's library fits and scipy's own may not, in which it would wait for ever."""
+    dpfit.svm()
+    size = mebibytes << 20
+    outcome = dpfit(
+        *("fit", "tiny.svm", *dpfit.budget, *dpfit.facts),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
+    )
+    assert (outcome.status, outcome.out) == (1, "")
+    assert outcome.err.startswith(SAID)
+    assert dpfit.names() == {"tiny.svm"}
+
+
+@pytest.mark.parametrize(
+    ("error", "is_memory"),
+    [
+        (pa.ArrowMemoryError(), True),
+        (OSError("ZSTD decompression failed: Allocation error : not enough memory"), True),
+        (OSError(errno.ENOMEM, ""), True),
+        (pa.ArrowException("Unknown error: Failed to launch worker thread: x"), True),
+        (RuntimeError("can't start new thread"), True),
+        (pa.ArrowInvalid("invalid value 'memory'"), False),
+        (OSError(errno.EIO, "", "memory.parquet"), False),
+        (OSError("Corrupt snappy compressed data."), False),
+    ],
+)
+def test_a_codec_without_memory_is_not_a_damaged_file(error: Exception, is_memory: bool) -> None:
+    """Codecs say it in the text of an error of input and output."""
+    with pytest.raises(MemoryError if is_memory else type(error)), memory_apart():
+        raise error

@@ -106,7 +106,7 @@ def test_labels_outside_the_set(dpfit: Any) -> None:
     bad = HEAD + ROWS + "No,1,x\n"
     err = told(fit(dpfit, *table(bad)))
     assert "t.csv:62: the label is not one of those declared" in err
-    assert "hint: correct --labels (case and blanks matter)" in err
+    assert "hint: correct --labels or the schema (case and blanks matter)" in err
     model = fitted(dpfit)
     table(bad, name="bad.csv")
     assert dpfit.here("predict", model, "bad.csv").out.count("\n") == 61
@@ -180,12 +180,20 @@ def test_columns_beyond_the_width(dpfit: Any) -> None:
     """fit has --n-features to correct, predict has --ignore-new-features."""
     model = dpfit.fit()
     err = told(fit(dpfit, "tiny.svm", "--n-features", "5"))
-    assert "hint: correct --n-features, or see --index-base" in err
+    assert "hint: correct --n-features or the schema, or see --index-base" in err
     assert "--ignore-new-features" not in err
     Path("wide.svm").write_text("1 1:1 11:1\n", encoding="utf-8")
     err = told(dpfit.here("predict", model, "wide.svm"))
     assert "wide.svm:1: a column index is beyond the model's features" in err
     assert err.endswith("hint: --ignore-new-features\n")
+
+
+def test_a_wrong_number_of_rows_may_stand_in_the_schema(dpfit: Any) -> None:
+    """The hint names both places where it may have been declared."""
+    dpfit.svm()
+    Path("s.toml").write_text("rows = 3\n", encoding="utf-8")
+    err = told(dpfit.here("fit", "tiny.svm", *dpfit.budget, "--schema", "s.toml"))
+    assert "hint: correct --n-rows or the schema" in err
 
 
 # --- weight, offset, exposure ---------------------------------------------------------------------

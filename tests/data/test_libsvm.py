@@ -35,7 +35,7 @@ def test_an_index_beyond_the_width_is_refused_or_dropped(read, base, beyond) -> 
     text = f"1 {beyond - 1}:1 {beyond}:1\n"
     error = fault(read, text, n_features=3, index_base=base)
     assert error.line == 1
-    assert error.hint == "correct --n-features, or see --index-base"
+    assert error.hint == "correct --n-features or the schema, or see --index-base"
     error = fault(read, text, n_features=3, index_base=base, predicting=True)
     assert error.message == "a column index is beyond the model's features"
     assert error.hint == "--ignore-new-features"
