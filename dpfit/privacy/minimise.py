@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, cg
 
 from dpfit.design.grid import Grid
 from dpfit.design.local import LocalDesign
@@ -170,6 +169,8 @@ class _Problem:
 
     def solve(self, bend: Floats, right: Floats) -> Floats:
         """The step of weighted least squares, nearly."""
+        from scipy.sparse.linalg import LinearOperator, cg
+
         weights = self._weighted(bend)
         diagonal = self._squares * weights.mean() + self._objective.ridge
         shape = (len(right), len(right))
