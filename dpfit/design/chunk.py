@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array
 
+from dpfit.design.by_column import ByColumn
 from dpfit.design.integer_point import IntegerPoint
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Integers: TypeAlias = NDArray[np.int64]
 Columns: TypeAlias = NDArray[np.int32]
-Matrix = TypeVar("Matrix", csr_array, csc_array)
 
 _WIDE: Final = 8  # columns an entry: beyond, counting the entries of each costs more than sorting
 
@@ -34,7 +37,7 @@ class Chunk:
         Which of the design's rows is the first.
     columns : int32 array, shape (u,)
         The columns with an entry, sorted.
-    rows : csc_array of int64, shape (m, u)
+    rows : ByColumn, shape (m, u)
         The rows on these columns.
     mapping : mmap or None
         The part of a file in which the arrays are, if they are in one.
@@ -42,7 +45,7 @@ class Chunk:
 
     first: int
     columns: Columns
-    rows: csc_array
+    rows: ByColumn
     mapping: mmap.mmap | None = None
 
     @classmethod
@@ -50,27 +53,21 @@ class Chunk:
         cls, first: int, lengths: Integers, columns: Columns, values: NDArray[np.int32]
     ) -> Chunk:
         """The chunk of rows in compressed row form; of each row the columns increase strictly."""
-        ends = np.zeros(len(lengths) + 1, np.int32)
-        np.cumsum(lengths, out=ends[1:])
         width = int(columns.max()) + 1 if len(columns) else 0
         names, places = None, columns
         if width > _WIDE * len(columns):
             names, inverse = np.unique(columns, return_inverse=True)
             width, places = len(names), inverse.astype(np.int32)
-        by_row = csr_array((values, places, ends), shape=(len(lengths), width))
-        wide = by_row.tocsc()
+        wide = ByColumn.of_rows(lengths, places, values, width)
         used = np.flatnonzero(np.diff(wide.indptr))
-        ends = np.append(wide.indptr[used], wide.indptr[-1:])
-        rows = csc_array(
-            (wide.data.astype(np.int64), wide.indices, ends), shape=(len(lengths), len(used))
-        )
-        return cls(first, (used if names is None else names[used]).astype(np.int32), rows)
+        indptr = np.append(wide.indptr[used], wide.indptr[-1:])
+        columns = (used if names is None else names[used]).astype(np.int32)
+        return cls(first, columns, replace(wide, indptr=indptr))
 
     @property
     def n_bytes(self) -> int:
         """Size of the arrays."""
-        arrays = (self.columns, self.rows.data, self.rows.indices, self.rows.indptr)
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in (self.columns, *self.rows.arrays))
 
     def release(self) -> None:
         """Give back the memory of what was read from a file; what is needed comes again."""
@@ -80,16 +77,16 @@ class Chunk:
     @property
     def positions(self) -> slice:
         """Which of the design's rows these are."""
-        return slice(self.first, self.first + self.rows.shape[0])
+        return slice(self.first, self.first + self.rows.n_rows)
 
     def margins(self, point: IntegerPoint) -> Integers:
         """``Xq theta_q`` of these rows, exact modulo 2^64, without the intercept."""
         places, of_point = self.among(point.support)
-        return np.asarray(self.rows[:, places] @ point.values[of_point])
+        return self.rows.columns_at(places).product(point.values[of_point])
 
     def dense_margins(self, values: Integers) -> Integers:
         """The same at a point with a value for each of the d columns."""
-        return np.asarray(self.rows @ values[self.columns])
+        return self.rows.product(values[self.columns])
 
     def among(self, columns: Integers) -> tuple[Integers, Integers]:
         """Places of some sorted columns in this chunk, and in the argument, where it has them."""
@@ -101,16 +98,18 @@ class Chunk:
     def on_columns(self, columns: Integers) -> Chunk:
         """The same rows on some sorted columns, which are numbered anew."""
         places, of_columns = self.among(columns)
-        return Chunk(self.first, of_columns.astype(np.int32), self.rows[:, places])
+        return Chunk(self.first, of_columns.astype(np.int32), self.rows.columns_at(places))
 
     def columns_below(self, shares: NDArray[np.float64]) -> Integers:
         """Columns before which about these shares of the entries stand."""
-        places = np.searchsorted(self.rows.indptr, shares * self.rows.nnz)
+        places = np.searchsorted(self.rows.indptr, shares * len(self.rows.data))
         return np.asarray(self.columns[np.minimum(places, len(self.columns) - 1)], np.int64)
 
     def by_row(self, n_features: int) -> csr_array:
         """The rows on all columns, held by rows; a copy."""
-        rows = self.rows.tocsr()
+        from scipy.sparse import csr_array
+
+        rows = self.rows.matrix().tocsr()
         shape = (rows.shape[0], n_features)
         return csr_array((rows.data, self.columns[rows.indices], rows.indptr), shape=shape)
 
@@ -122,23 +121,14 @@ class Chunk:
     def squared_norms(self) -> Integers:
         """``|xq_i|^2``, exact: at most 2^40 a row, shape (m,)."""
         squares = (self.rows.data * self.rows.data).astype(np.float64)
-        n_rows = self.rows.shape[0]
-        sums = np.bincount(self.rows.indices, weights=squares, minlength=n_rows)
+        sums = np.bincount(self.rows.indices, weights=squares, minlength=self.rows.n_rows)
         return sums.astype(np.int64)
 
     def pieces(self, edges: Sequence[int]) -> Iterator[Piece]:
         """Views of the columns from each of the edges to the next."""
         places = np.searchsorted(self.columns, edges)
-        ends, n_rows = self.rows.indptr, self.rows.shape[0]
-        for low, high in zip(places[:-1].tolist(), places[1:].tolist(), strict=True):
-            start, stop = ends[low], ends[high]
-            part = matrix_on(
-                csr_array((high - low, n_rows), dtype=np.int64),
-                self.rows.data[start:stop],
-                self.rows.indices[start:stop],
-                ends[low : high + 1] - start,
-            )
-            yield Piece(self, self.columns[low:high], part)
+        for low, high in pairwise(places.tolist()):
+            yield Piece(self, self.columns[low:high], self.rows.columns_between(low, high))
 
 
 @dataclass(frozen=True)
@@ -147,15 +137,9 @@ class Piece:
 
     chunk: Chunk
     columns: Columns
-    transposed: csr_array
+    rows: ByColumn
 
     def add_gradient(self, residuals: Integers, total: Integers) -> None:
         """Add ``Xq^T rq`` of these rows and columns to the sums over all columns."""
-        total[self.columns] += self.transposed @ residuals[self.chunk.positions]
+        total[self.columns] += self.rows.transposed_product(residuals[self.chunk.positions])
         self.chunk.release()
-
-
-def matrix_on(matrix: Matrix, data: Integers, indices: Columns, indptr: Columns) -> Matrix:
-    """An empty matrix put on these very arrays; its constructor would copy views of others."""
-    matrix.data, matrix.indices, matrix.indptr = data, indices, indptr
-    return matrix

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
 
-from dpfit.design.chunk import Chunk, matrix_on
+from dpfit.design.by_column import ByColumn
+from dpfit.design.chunk import Chunk
 from dpfit.errors import StorageError, reason_of
 
 Array: TypeAlias = NDArray[Any]
@@ -68,7 +68,7 @@ class ChunkFile:
         except OSError as error:
             raise self._failed(error) from None
         data, columns, indptr, indices = _views(mapping, arrays)
-        mapped = matrix_on(csc_array(rows.shape, dtype=np.int64), data, indices, indptr)
+        mapped = ByColumn(data, indices, indptr, rows.n_rows)
         return replace(chunk, columns=columns, rows=mapped, mapping=mapping)
 
     def _write(self, data: memoryview) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, vstack
 
 from dpfit.design.chunk import Chunk, Piece
 from dpfit.design.integer_point import IntegerPoint
 from dpfit.design.storage import Storage
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array, csr_array
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -121,12 +123,16 @@ class LocalDesign:
 
     def by_row(self) -> csr_array:
         """The integers held by rows, without the intercept column; a copy."""
+        from scipy.sparse import csr_array, vstack
+
         if not self._chunks:
             return csr_array((0, self.n_features), dtype=np.int64)
         return vstack([chunk.by_row(self.n_features) for chunk in self._chunks], format="csr")
 
     def as_floats(self, integer_norm: int) -> csc_array:
         """The rows without the intercept column in units of their norm, held by columns; a copy."""
+        from scipy.sparse import csc_array
+
         rows = self.by_row().tocsc()
         return csc_array((rows.data / integer_norm, rows.indices, rows.indptr), shape=rows.shape)
 

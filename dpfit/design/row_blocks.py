@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from dpfit.design.local import LocalDesign
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -49,6 +51,8 @@ def interleaved(design: LocalDesign, n_blocks: int, integer_norm: int) -> Iterat
     integer_norm : int
         K_int: the rows' unit of length.
     """
+    from scipy.sparse import csr_array
+
     by_row = design.by_row()
     for block in range(min(n_blocks, design.n_rows)):
         positions = slice(block, None, n_blocks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -118,7 +119,10 @@ class PrivateRecords:
         """
         for release in releases:
             check_number(release, self.design.n_rows, grid, source)
-        self._check_memory({release.quantity for release in releases}, n_scores)
+        asked = {release.quantity for release in releases}
+        self._check_memory(asked, n_scores)
+        if asked.intersection(_OVER_ALL_ROWS):
+            importlib.import_module("scipy.sparse.linalg")  # other fits start faster without it
 
     def _check_memory(self, asked: set[Quantity], n_scores: int) -> None:
         """Run out of memory now rather than after the charge, where a step's arrays tell.
