@@ -52,10 +52,12 @@ class Storage:
         """
         if self.memory is None:
             return
-        need = _PROGRAM + _BYTES_WHILE_MADE * self.chunk_entries + held + arrays
-        if need > self.memory:
+        rest = held + arrays
+        # A chunk takes half of what is spare, up to its largest size: see chunk_entries.
+        least = _PROGRAM + rest + min(rest, _BYTES_WHILE_MADE * _LARGEST_CHUNK)
+        if self.memory < least:
             raise UsageError(
-                f"--memory: the fit needs about {need / 2**30:.2g} GiB",
+                f"--memory: the fit needs about {least / 2**20:,.0f} MiB",
                 hint="allow more, or declare fewer columns"
                 if self.folder
                 else "allow more, or let --cache DIR hold the rows on disk",
