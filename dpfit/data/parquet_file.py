@@ -84,7 +84,7 @@ def entries_of_row(file: pq.ParquetFile, source: IO[bytes]) -> int:
         The file does not tell.
     """
     counts = zip(*value_counts(source), strict=True)
-    return max(map(sum, counts), default=0) // max(1, file.metadata.num_rows)
+    return max(map(sum, counts), default=0) // max(1, int(file.metadata.num_rows))
 
 
 def damaged(path: str) -> DataError:

@@ -33,7 +33,8 @@ class Storage:
         if self.memory is None:
             return _LARGEST_CHUNK
         spare = max(self.memory - _PROGRAM, 0)
-        return max(1, min(_LARGEST_CHUNK, spare // (2 * _BYTES_WHILE_MADE)))
+        most = max(1, min(_LARGEST_CHUNK, spare // (2 * _BYTES_WHILE_MADE)))
+        return 1 << (most.bit_length() - 1)  # kept chunks suit all bounds of about that size
 
     def check(self, held: int, arrays: int = 0) -> None:
         """Refuse what would not fit.
