@@ -30,6 +30,10 @@ class FitOptions(ModelOptions, RowOptions, RunOptions, LockOptions, OutputOption
         str | None,
         typer.Option("--cache", metavar="DIR", help="Hold the rows in a nameless file there."),
     ] = None
+    keep_cache: Annotated[
+        bool,
+        typer.Option("--keep-cache", help="Keep the rows there for later fits: private data."),
+    ] = False
     cluster: Annotated[
         str | None,
         typer.Option(

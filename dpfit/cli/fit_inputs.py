@@ -22,6 +22,7 @@ from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead, finest_grid
 from dpfit.fitting.request import AUTO, ORIGINALS, FitRequest, chosen_algorithm, only_loss
+from dpfit.privacy.kept_records import kept_records
 
 if TYPE_CHECKING:
     from dpfit.cli.fit import FitOptions
@@ -45,6 +46,8 @@ class FitInputs:
         Schema and configuration.
     cluster : str or None
         Where workers read the rows; None: here.
+    keeps_rows : bool
+        Whether the cache is for later runs, too.
     """
 
     request: FitRequest
@@ -52,6 +55,7 @@ class FitInputs:
     files: RunFiles
     other_files: tuple[str, ...]
     cluster: str | None = None
+    keeps_rows: bool = False
 
     @classmethod
     def from_options(cls, options: FitOptions) -> FitInputs:
@@ -65,12 +69,14 @@ class FitInputs:
         rows = RowInputs.from_options(options, options.inputs)
         files = RunFiles.from_options(options, ".model.json")
         _check_cluster(options)
+        _check_keeping(options)
         return cls(
             request=_request(options, rows, files.dataset),
             rows=rows,
             files=files,
             other_files=tuple(filter(None, (options.schema, options.config))),
             cluster=options.cluster,
+            keeps_rows=options.keep_cache,
         )
 
     def check_before_reading(self, *, writes: bool) -> None:
@@ -129,12 +135,22 @@ class FitInputs:
     def load(self, streams: Streams, workers: Workers | None) -> LinearFit:
         """Read the rows and plan the run."""
         request, source = self.request, self.files.source
-        if workers is None:
+        if self.keeps_rows:
+            collected, found = kept_records(
+                self.rows.reader,
+                finest_grid(request),
+                source,
+                threads=request.threads,
+                storage=request.storage,
+            )
+            streams.step("the rows were kept by an earlier run" if found else "the rows are kept")
+            fitted = LinearFit(request, collected, layout=self.rows.layout, source=source)
+        elif workers is None:
             fitted = LinearFit.of(request, self.rows.reader, layout=self.rows.layout, source=source)
         else:
             from dpfit.privacy.cluster_records import ClusterCollected
 
-            collected = ClusterCollected(
+            elsewhere = ClusterCollected(
                 workers,
                 [os.path.abspath(path) for path in self.rows.reader.paths],
                 self.rows.reader.options,
@@ -142,7 +158,7 @@ class FitInputs:
                 source,
                 storage=request.storage,
             )
-            fitted = LinearFit(request, collected, layout=self.rows.layout, source=source)
+            fitted = LinearFit(request, elsewhere, layout=self.rows.layout, source=source)
         # Of what was read, only the public number of rows may be told.
         streams.step(f"read {fitted.plan.facts.integer('rows')} rows")
         return fitted
@@ -206,6 +222,15 @@ def _check_cluster(options: FitOptions) -> None:
     check_address(options.cluster, insecure=options.insecure_cluster)
     if options.inputs == ["-"]:
         raise UsageError("--cluster: workers cannot read this process's standard input")
+
+
+def _check_keeping(options: FitOptions) -> None:
+    if not options.keep_cache:
+        return
+    if options.cache is None or options.cluster is not None:
+        raise UsageError("--keep-cache needs --cache DIR, and no --cluster")
+    if options.inputs == ["-"]:
+        raise UsageError("--keep-cache: standard input cannot be known again")
 
 
 def _storage(options: FitOptions) -> Storage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -32,13 +33,13 @@ from dpfit.data.indices import (
     store_entry,
 )
 from dpfit.data.parquet_columns import SparseLayout, as_float64, as_text, without_nulls
-from dpfit.data.parquet_file import NOT_READABLE, damaged
+from dpfit.data.parquet_file import NOT_READABLE, damaged, entries_of_row
 from dpfit.data.rows import RowBlock
 from dpfit.data.schema import one_line
 from dpfit.errors import DataError
 from dpfit.files.arrow_errors import memory_apart
 
-_CELLS_PER_BATCH = 1 << 20
+_CELLS_PER_BATCH = 1 << 19
 _ROWS_PER_BATCH = 1 << 15
 
 
@@ -86,13 +87,15 @@ class ParquetPlan:
 
 
 def read_parquet(
-    file: pq.ParquetFile, path: str, plan: ParquetPlan, threads: int = 1
+    file: pq.ParquetFile, source: IO[bytes], path: str, plan: ParquetPlan, threads: int = 1
 ) -> Iterator[RowBlock]:
     """Yield the row blocks of one open Parquet file.
 
     Parameters
     ----------
     file : ParquetFile
+    source : binary file
+        What it was opened from.
     path : str
         The file's name for errors.
     plan : ParquetPlan
@@ -101,7 +104,7 @@ def read_parquet(
     """
     make = _sparse_block if isinstance(plan.features, SparseLayout) else _wide_block
     first_row = 1
-    for batch in _batches(file, path, plan, threads):
+    for batch in _batches(file, source, path, plan, threads):
         try:
             with memory_apart():
                 block = make(batch, plan)
@@ -121,11 +124,13 @@ def _data_error(fault: CellFault, path: str, first_row: int, plan: ParquetPlan) 
 
 
 def _batches(
-    file: pq.ParquetFile, path: str, plan: ParquetPlan, threads: int
+    file: pq.ParquetFile, source: IO[bytes], path: str, plan: ParquetPlan, threads: int
 ) -> Iterator[pa.RecordBatch]:
-    rows = max(1, min(_ROWS_PER_BATCH, _CELLS_PER_BATCH // max(1, len(plan.columns))))
+    sparse = isinstance(plan.features, SparseLayout)
     try:
         with memory_apart():
+            cells = entries_of_row(file, source) if sparse else len(plan.columns)
+            rows = max(1, min(_ROWS_PER_BATCH, _CELLS_PER_BATCH // max(1, cells)))
             yield from file.iter_batches(
                 batch_size=rows, columns=plan.columns, use_threads=threads > 1
             )

@@ -17,6 +17,7 @@ from dpfit.files.arrow_errors import memory_apart
 from dpfit.files.parquet_footer import value_counts
 
 _BYTES_OF_VALUE: Final = 8
+_READ_AHEAD: Final = 32 << 20  # bytes of all columns; else the whole of the file is held
 
 NOT_READABLE = (
     *(pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError),
@@ -44,6 +45,8 @@ def open_parquet(source: IO[bytes], path: str) -> pq.ParquetFile:
                 source,
                 metadata=file.metadata,
                 read_dictionary=texts,
+                buffer_size=min(_READ_AHEAD // max(1, file.metadata.num_columns), 1 << 20),
+                pre_buffer=False,
                 page_checksum_verification=True,
             )
     except NOT_READABLE:
@@ -70,6 +73,18 @@ def check_expansion(file: pq.ParquetFile, source: IO[bytes], path: str) -> None:
             path=path,
             hint="write them without compression if they are what they should be",
         )
+
+
+def entries_of_row(file: pq.ParquetFile, source: IO[bytes]) -> int:
+    """How many entries the lists of a row hold, on average.
+
+    Raises
+    ------
+    ValueError
+        The file does not tell.
+    """
+    counts = zip(*value_counts(source), strict=True)
+    return max(map(sum, counts), default=0) // max(1, int(file.metadata.num_rows))
 
 
 def damaged(path: str) -> DataError:

@@ -60,7 +60,7 @@ class ParquetInput:
         self, source: IO[bytes], file: pq.ParquetFile, path: str, plan: ParquetPlan
     ) -> Iterator[RowBlock]:
         with closing(source):
-            yield from read_parquet(file, path, plan, self._options.threads)
+            yield from read_parquet(file, source, path, plan, self._options.threads)
 
     def _plan(self, file: pq.ParquetFile, path: str) -> ParquetPlan:
         fields = fields_of(file, path)

@@ -40,6 +40,8 @@ class DesignBuilder:
         Blocks and chunks made at a time; the design does not depend on it.
     storage : Storage
         Where the rows go.
+    file : ChunkFile, optional
+        Where they go first, if they are to be kept as they were read.
 
     Attributes
     ----------
@@ -49,13 +51,19 @@ class DesignBuilder:
         Memory of the chunks so far.
     """
 
-    def __init__(self, grid: Grid, threads: int = 1, storage: Storage = IN_MEMORY) -> None:
+    def __init__(
+        self,
+        grid: Grid,
+        threads: int = 1,
+        storage: Storage = IN_MEMORY,
+        file: ChunkFile | None = None,
+    ) -> None:
         self.grid = grid
         self.n_rows = 0
         self.bytes_held = 0
         self._threads = threads
         self._storage = storage
-        self._file = ChunkFile(storage.folder) if storage.folder else None
+        self._file = file or (ChunkFile(storage.folder) if storage.folder else None)
         self._chunks: list[Chunk] = []
 
     def collect(self, blocks: Iterable[RowBlock]) -> None:
@@ -76,6 +84,11 @@ class DesignBuilder:
             self._chunks.append(chunk)
             self.bytes_held += chunk.n_bytes
             self._storage.check(self.bytes_held)
+
+    def take_over(self, chunks: list[Chunk]) -> None:
+        """Have chunks that were made before, of the same grid and storage."""
+        self._chunks = chunks
+        self.n_rows = sum(chunk.rows.n_rows for chunk in chunks)
 
     def _quantised(self, block: RowBlock) -> _Quantised:
         _require_canonical(block)
@@ -123,7 +136,7 @@ class DesignBuilder:
             self._file.close()
         chunks, self._chunks = self._chunks, []
         finish = functools.partial(_on_grid, finer=self.grid, grid=grid, index_base=index_base)
-        made = list(ordered_map(finish, iter(chunks), self._threads))
+        made = list(self._stored(ordered_map(finish, iter(chunks), self._threads)))
         return LocalDesign(
             made,
             (self.n_rows, n_features),
@@ -132,6 +145,17 @@ class DesignBuilder:
             run=started_pool(self._threads).map if self._threads > 1 else map,
             storage=self._storage,
         )
+
+    def _stored(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        """The chunks, those that were copied out of a kept file in a nameless one."""
+        file = None
+        for chunk in chunks:
+            if self._storage.folder and chunk.mapping is None:
+                file = file or ChunkFile(self._storage.folder)
+                chunk = file.put(chunk)
+            yield chunk
+        if file:
+            file.close()
 
 
 def _chunk(numbered: tuple[int, list[_Quantised]]) -> Chunk:
@@ -143,7 +167,9 @@ def _chunk(numbered: tuple[int, list[_Quantised]]) -> Chunk:
 
 
 def _on_grid(chunk: Chunk, finer: Grid, grid: Grid, index_base: int) -> Chunk:
-    """The chunk with columns from 0, its entries cut to the grid; its arrays are used again."""
+    """The chunk with columns from 0, its entries cut to the grid; changed where it may be."""
+    if not chunk.columns.flags.writeable:
+        chunk = chunk.copied()
     values, columns = chunk.rows.data, chunk.columns
     columns -= np.int32(index_base)
     if grid.bits < finer.bits:

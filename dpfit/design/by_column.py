@@ -60,6 +60,11 @@ class ByColumn:
         """What it is held in."""
         return self.data, self.indices, self.indptr
 
+    def copied(self) -> ByColumn:
+        """The same on arrays of its own."""
+        data, indices, indptr = (array.copy() for array in self.arrays)
+        return ByColumn(data, indices, indptr, self.n_rows)
+
     def columns_at(self, places: Integers) -> ByColumn:
         """Some columns, in that order; a copy."""
         places = places.astype(np.int32)

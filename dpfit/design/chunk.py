@@ -74,6 +74,12 @@ class Chunk:
         if self.mapping is not None:
             self.mapping.madvise(mmap.MADV_DONTNEED)
 
+    def copied(self) -> Chunk:
+        """The same in memory; the file's part is given back."""
+        copy = Chunk(self.first, self.columns.copy(), self.rows.copied())
+        self.release()
+        return copy
+
     @property
     def positions(self) -> slice:
         """Which of the design's rows these are."""

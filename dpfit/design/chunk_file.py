@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -18,15 +18,61 @@ from dpfit.errors import StorageError, reason_of
 Array: TypeAlias = NDArray[Any]
 
 _PAGE: Final = mmap.ALLOCATIONGRANULARITY
+_NO_ROOM: Final = "--cache needs a folder with room for 12 bytes an entry"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a chunk stands in a file, its widest array first so that all are aligned.
+
+    Attributes
+    ----------
+    offset : int
+        Of its first byte, a multiple of the page size.
+    first, n_rows, n_columns, n_entries : int
+        The chunk's first row and its sizes.
+    """
+
+    offset: int
+    first: int
+    n_rows: int
+    n_columns: int
+    n_entries: int
+
+    @property
+    def n_bytes(self) -> int:
+        """Length of the arrays."""
+        return 12 * self.n_entries + 4 * (2 * self.n_columns + 1)
+
+    def mapped(self, descriptor: int, access: int) -> Chunk:
+        """The chunk on the file's own bytes."""
+        mapping = mmap.mmap(descriptor, self.n_bytes, offset=self.offset, access=access)
+        parts: list[Array] = []
+        at = 0
+        for kind, size in (
+            (np.int64, self.n_entries),
+            (np.int32, self.n_columns),
+            (np.int32, self.n_columns + 1),
+            (np.int32, self.n_entries),
+        ):
+            parts.append(np.frombuffer(mapping, kind, size, at) if size else np.empty(0, kind))
+            at += parts[-1].nbytes
+        data, columns, indptr, indices = parts
+        return Chunk(self.first, columns, ByColumn(data, indices, indptr, self.n_rows), mapping)
 
 
 class ChunkFile:
-    """Private rows on disk, for its owner alone and for as long as the process lives.
+    """Private rows on disk, for their owner alone and for as long as the process lives.
 
     Parameters
     ----------
     folder : str
         Where there is room. The file never has a name there.
+
+    Attributes
+    ----------
+    places : list of Place
+        Of the chunks so far.
 
     Raises
     ------
@@ -34,14 +80,20 @@ class ChunkFile:
         No file can be made there.
     """
 
+    access = mmap.ACCESS_WRITE
+
     def __init__(self, folder: str) -> None:
+        self.places: list[Place] = []
         self._folder = folder
+        self._length = 0
         try:
-            with tempfile.TemporaryFile(dir=folder) as stream:
-                self._descriptor = os.dup(stream.fileno())
+            self._descriptor = self._opened()
         except OSError as error:
             raise self._failed(error) from None
-        self._length = 0
+
+    def _opened(self) -> int:
+        with tempfile.TemporaryFile(dir=self._folder) as stream:
+            return os.dup(stream.fileno())
 
     def close(self) -> None:
         """Chunks outlive this; no more can be put."""
@@ -56,20 +108,16 @@ class ChunkFile:
             The disk is full, or fails.
         """
         rows = chunk.rows
-        arrays = (rows.data, chunk.columns, rows.indptr, rows.indices)  # the widest first: aligned
-        start = self._length
+        sizes = rows.n_rows, rows.n_columns, len(rows.data)
+        place = Place(self._length, chunk.first, *sizes)
         try:
-            for array in arrays:
+            for array in (rows.data, chunk.columns, rows.indptr, rows.indices):
                 self._write(array.view(np.uint8).data)
-            self._length += -self._length % _PAGE
-            os.ftruncate(self._descriptor, self._length)
-            os.lseek(self._descriptor, self._length, os.SEEK_SET)
-            mapping = mmap.mmap(self._descriptor, self._length - start, offset=start)
+            self._write(memoryview(bytes(-self._length % _PAGE)))
+            self.places.append(place)
+            return place.mapped(self._descriptor, self.access)
         except OSError as error:
             raise self._failed(error) from None
-        data, columns, indptr, indices = _views(mapping, arrays)
-        mapped = ByColumn(data, indices, indptr, rows.n_rows)
-        return replace(chunk, columns=columns, rows=mapped, mapping=mapping)
 
     def _write(self, data: memoryview) -> None:
         while data:
@@ -79,15 +127,5 @@ class ChunkFile:
 
     def _failed(self, error: OSError) -> StorageError:
         return StorageError(
-            f"{self._folder}: cannot hold the rows: {reason_of(error)}",
-            hint="--cache needs a folder with room for 12 bytes an entry",
+            f"{self._folder}: cannot hold the rows: {reason_of(error)}", hint=_NO_ROOM
         )
-
-
-def _views(mapping: mmap.mmap, like: tuple[Array, ...]) -> list[Array]:
-    views, offset = [], 0
-    for array in like:
-        view = np.frombuffer(mapping, array.dtype, array.size, offset) if array.size else array
-        views.append(view)
-        offset += array.nbytes
-    return views

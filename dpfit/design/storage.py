@@ -33,7 +33,8 @@ class Storage:
         if self.memory is None:
             return _LARGEST_CHUNK
         spare = max(self.memory - _PROGRAM, 0)
-        return max(1, min(_LARGEST_CHUNK, spare // (2 * _BYTES_WHILE_MADE)))
+        most = max(1, min(_LARGEST_CHUNK, spare // (2 * _BYTES_WHILE_MADE)))
+        return 1 << (most.bit_length() - 1)  # kept chunks suit all bounds of about that size
 
     def check(self, held: int, arrays: int = 0) -> None:
         """Refuse what would not fit.
@@ -52,10 +53,12 @@ class Storage:
         """
         if self.memory is None:
             return
-        need = _PROGRAM + _BYTES_WHILE_MADE * self.chunk_entries + held + arrays
-        if need > self.memory:
+        rest = held + arrays
+        # A chunk takes half of what is spare, up to its largest size: see chunk_entries.
+        least = _PROGRAM + rest + min(rest, _BYTES_WHILE_MADE * _LARGEST_CHUNK)
+        if self.memory < least:
             raise UsageError(
-                f"--memory: the fit needs about {need / 2**30:.2g} GiB",
+                f"--memory: the fit needs about {least / 2**20:,.0f} MiB",
                 hint="allow more, or declare fewer columns"
                 if self.folder
                 else "allow more, or let --cache DIR hold the rows on disk",

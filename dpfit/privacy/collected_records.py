@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from dpfit.data.rows import RowBlock
 from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid
+from dpfit.design.kept_file import KeptFile, KeptRows
 from dpfit.design.storage import Storage
 from dpfit.errors import DataError
 from dpfit.privacy.private_records import PrivateRecords
@@ -19,6 +21,7 @@ from dpfit.privacy.questions import Records
 from dpfit.privacy.summary import Label, Summary, Target
 
 Floats: TypeAlias = NDArray[np.float64]
+Array: TypeAlias = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -77,10 +80,20 @@ class CollectedRecords:
         For the design.
     storage : Storage
         Where the rows stand.
+    file : KeptFile, optional
+        Where they are kept beyond that.
     """
 
-    def __init__(self, grid: Grid, source: str, *, threads: int, storage: Storage) -> None:
-        self._builder = DesignBuilder(grid, threads, storage)
+    def __init__(
+        self,
+        grid: Grid,
+        source: str,
+        *,
+        threads: int,
+        storage: Storage,
+        file: KeptFile | None = None,
+    ) -> None:
+        self._builder = DesignBuilder(grid, threads, storage, file)
         self._source = source
         self._targets: list[Target] = []
         self._offsets: list[Floats] = []
@@ -100,6 +113,29 @@ class CollectedRecords:
         if block.weight is not None:
             self._weights.append(block.weight)
         return block
+
+    def beside_rows(self) -> dict[str, Array]:
+        """All that was collected but the rows, as arrays of numbers."""
+        parts = {"offset": self._offsets, "weight": self._weights}
+        held: dict[str, Array] = {name: _joined(part) for name, part in parts.items() if part}
+        target = _joined(self._targets)
+        if target.dtype != object:
+            return {**held, "target": target}
+        texts, codes = np.unique(target, return_inverse=True)
+        encoded = json.dumps(texts.tolist()).encode()
+        return {**held, "codes": codes, "texts": np.frombuffer(encoded, np.uint8)}
+
+    def take_over(self, kept: KeptRows) -> None:
+        """Have what another run collected."""
+        beside = kept.beside
+        self._builder.take_over(kept.chunks)
+        self._offsets = [beside["offset"]] if "offset" in beside else []
+        self._weights = [beside["weight"]] if "weight" in beside else []
+        if "target" in beside:
+            self._targets = [beside["target"]]
+        else:
+            texts = json.loads(beside["texts"].tobytes())
+            self._targets = [np.array(texts, object)[beside["codes"]]]
 
     def summary(self) -> Summary:
         """What is read off the records."""
@@ -168,4 +204,4 @@ class CollectedRecords:
 
 
 def _joined(parts: list[Floats] | list[Target]) -> Floats:
-    return np.concatenate([np.zeros(0), *parts])
+    return np.concatenate(parts or [np.zeros(0)])

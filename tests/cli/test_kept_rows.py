@@ -1,0 +1,236 @@
+"""Rows that are kept on disk: used again only if they are exactly what would be read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpfit.data.reader import Reader
+from dpfit.privacy.collected_records import CollectedRecords
+
+KEPT = Path("kept/dpfit-rows")
+CACHE = ("--cache", "kept", "--keep-cache")
+
+
+@pytest.fixture(autouse=True)
+def kept(dpfit: Any) -> None:
+    """A folder for the cache and the data."""
+    Path("kept").mkdir()
+    dpfit.svm()
+    rows = "".join(
+        f"{'yes' if i % 3 else 'né'},{i % 7},{i % 5 - 2},{1 + i % 2},{i % 3 / 10}\n"
+        for i in range(60)
+    )
+    Path("table.csv").write_text("y,a,b,w,o\n" + rows, encoding="utf-8")
+
+
+def fit(dpfit: Any, *args: str, name: str = "tiny.svm") -> bytes:
+    """The model of a run that must succeed."""
+    command = ["fit", name, *dpfit.budget, "--seed", "1", "-q", "--force", "-o", "m.json"]
+    if name == "tiny.svm":
+        command += dpfit.facts
+    else:
+        command += ["--label", "y", "--weight", "w", "--offset", "o", "--max-weight", "2"]
+    outcome = dpfit.here(*command, *args)
+    assert outcome.status == 0, outcome.err
+    return dpfit.read("m.json")
+
+
+def forbid_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(self: Reader) -> None:
+        raise AssertionError("the input was read")
+
+    monkeypatch.setattr(Reader, "__iter__", read)
+
+
+@pytest.mark.parametrize("name", ["tiny.svm", "table.csv"])
+def test_a_second_fit_reads_nothing(dpfit: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The same model as without a cache, whatever is kept beside the rows."""
+    plain = fit(dpfit, name=name)
+    assert fit(dpfit, *CACHE, name=name) == plain
+    forbid_reading(monkeypatch)
+    assert fit(dpfit, *CACHE, name=name) == plain
+    assert fit(dpfit, *CACHE, "--threads", "1", "--memory", "2GiB", name=name) == plain
+
+
+def test_only_the_owner_can_read_them(dpfit: Any) -> None:
+    """Whatever the umask says, and nothing else is left."""
+    before = os.umask(0)
+    try:
+        fit(dpfit, *CACHE)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(KEPT.stat().st_mode) == 0o700
+    [file] = KEPT.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert list(Path("kept").iterdir()) == [KEPT]
+
+
+def test_nothing_is_kept_unasked(dpfit: Any) -> None:
+    fit(dpfit, "--cache", "kept")
+    assert not list(Path("kept").iterdir())
+
+
+def test_a_changed_file_is_read_again(dpfit: Any) -> None:
+    """Also one of the same length and the old time."""
+    fit(dpfit, *CACHE)
+    file = Path("tiny.svm")
+    times = file.stat()
+    file.write_text(file.read_text().replace("10:0.5", "10:0.7"))
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert file.stat().st_size == times.st_size
+    model = fit(dpfit, *CACHE)
+    assert model == fit(dpfit)
+
+
+@pytest.mark.parametrize(
+    "args", [("--hash-bits", "3"), ("--row-norm", "2"), ("--duplicates", "sum")]
+)
+def test_other_options_are_other_rows(dpfit: Any, args: tuple[str, ...]) -> None:
+    """Of reading and of the record map."""
+    fit(dpfit, *CACHE)
+    facts = ("--n-features", "8", "--index-base", "0") if "--hash-bits" in args else ()
+    assert fit(dpfit, *CACHE, *args, *facts) == fit(dpfit, *args, *facts)
+    assert len(list(KEPT.iterdir())) == 2
+
+
+DAMAGE: dict[str, Callable[[bytearray], bytes]] = {
+    "empty": lambda data: b"",
+    "cut by half": lambda data: bytes(data[: len(data) // 2]),
+    "cut by one": lambda data: bytes(data[:-1]),
+    "longer": lambda data: bytes(data) + b"\0",
+    "an entry": lambda data: bytes([data[0] ^ 1]) + bytes(data[1:]),
+    "its contents": lambda data: bytes(data).replace(b'"beside"', b'"besides'),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+def test_damaged_rows_are_made_again(
+    dpfit: Any, monkeypatch: pytest.MonkeyPatch, damage: Callable[[bytearray], bytes]
+) -> None:
+    """The model is right, and the file whole again."""
+    model = fit(dpfit, *CACHE)
+    [file] = KEPT.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(damage(bytearray(whole)))
+    assert fit(dpfit, *CACHE) == model
+    assert file.read_bytes() == whole
+    forbid_reading(monkeypatch)
+    assert fit(dpfit, *CACHE) == model
+
+
+def open_to_others(file: Path) -> None:
+    file.chmod(0o640)
+
+
+def open_folder(file: Path) -> None:
+    file.parent.chmod(0o755)
+
+
+def linked(file: Path) -> None:
+    file.rename("elsewhere")
+    file.symlink_to(Path("elsewhere").absolute())
+
+
+def linked_folder(file: Path) -> None:
+    file.parent.rename("elsewhere")
+    file.parent.symlink_to(Path("elsewhere").absolute())
+
+
+def of_another(file: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    os.chown(file, 12345, -1)
+
+
+@pytest.mark.parametrize("spoil", [open_to_others, open_folder, linked, linked_folder, of_another])
+def test_rows_that_others_could_touch_are_refused(
+    dpfit: Any, spoil: Callable[[Path], None]
+) -> None:
+    """5, one line, no charge."""
+    fit(dpfit, *CACHE)
+    [file] = KEPT.iterdir()
+    spoil(file)
+    Path("tiny.ledger.json").unlink()
+    outcome = dpfit.here("fit", "tiny.svm", *dpfit.budget, *dpfit.facts, *CACHE, "--force")
+    assert outcome.status == 5, outcome.err
+    assert outcome.err.startswith("dpfit: error: kept/dpfit-rows")
+    assert not Path("tiny.ledger.json").exists()
+
+
+def test_two_runs_may_make_them_at_once(dpfit: Any) -> None:
+    """Both succeed, with one model and one file."""
+    command = ["fit", "tiny.svm", *dpfit.budget, *dpfit.facts, "--seed", "1", "-q", *CACHE]
+    both = [dpfit.start(*command, "-o", f"{i}.json", "--ledger", f"{i}.l.json") for i in (1, 2)]
+    for process in both:
+        _, err = process.communicate()
+        assert process.returncode == 0, err
+    assert dpfit.read("1.json") == dpfit.read("2.json")
+    assert len(list(KEPT.iterdir())) == 1
+
+
+def test_nothing_is_kept_of_a_file_with_a_fault(dpfit: Any) -> None:
+    """3, and no half file."""
+    with open("tiny.svm", "a", encoding="utf-8") as stream:
+        stream.write("1 3:x\n")
+    outcome = dpfit.here("fit", "tiny.svm", *dpfit.budget, *dpfit.facts, *CACHE)
+    assert outcome.status == 3
+    assert not list(KEPT.iterdir())
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(
+    dpfit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is kept or charged: nobody knows which rows they are."""
+    collect = CollectedRecords.collect
+
+    def collect_and_touch(self: CollectedRecords, blocks: Any) -> None:
+        collect(self, blocks)
+        os.utime("tiny.svm", (1, 1))
+
+    monkeypatch.setattr(CollectedRecords, "collect", collect_and_touch)
+    outcome = dpfit.here("fit", "tiny.svm", *dpfit.budget, *dpfit.facts, *CACHE)
+    assert (outcome.status, "changed while it was read" in outcome.err) == (5, True)
+    assert not list(KEPT.iterdir())
+    assert not Path("tiny.ledger.json").exists()
+
+
+def test_a_full_disk_leaves_nothing(dpfit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even at the last bytes: 5, and no half file."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    outcome = dpfit.here("fit", "tiny.svm", *dpfit.budget, *dpfit.facts, *CACHE)
+    assert outcome.status == 5
+    assert not list(KEPT.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("tiny.svm", "--keep-cache"), "--keep-cache needs --cache DIR"),
+        (("tiny.svm", "--keep-cache", "--cluster", "local:1"), "--keep-cache needs --cache DIR"),
+        (("-", "--format", "libsvm", *CACHE, "-o", "m"), "standard input cannot be known again"),
+        ((os.devnull, "--format", "libsvm", *CACHE), "needs a regular file"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(dpfit: Any, args: tuple[str, ...], told: str) -> None:
+    outcome = dpfit.here("fit", *dpfit.budget, *dpfit.facts, "--dataset", "tiny", *args)
+    assert (outcome.status, told in outcome.err) == (2, True), outcome.err
+
+
+def test_kept_rows_stay_as_they_were_read(dpfit: Any) -> None:
+    """A fit on a coarser grid cuts a copy of them."""
+    fit(dpfit, *CACHE)
+    [file] = KEPT.iterdir()
+    before = file.read_bytes()
+    coarse = ("--n-rows", "50000000000", "--adjacency", "add-remove")
+    assert fit(dpfit, *CACHE, *coarse) == fit(dpfit, *coarse)
+    assert [one.read_bytes() for one in KEPT.iterdir()] == [before]
