@@ -20,7 +20,7 @@ from dpfit import __version__
 from dpfit.cli import signals, streams
 from dpfit.cli.command import COMMANDS, register
 from dpfit.cli.exit_status import ExitStatus
-from dpfit.cli.streams import printable
+from dpfit.cli.streams import masked, printable
 from dpfit.errors import (
     DataError,
     DpfitError,
@@ -172,7 +172,12 @@ class _Reporter:
             traceback.print_exception(cause)
         if self._as_json:
             line = json.dumps(
-                {"schema_version": 1, "error": message, "hint": hint, "exit_status": int(status)}
+                {
+                    "schema_version": 1,
+                    "error": masked(message),
+                    "hint": hint,
+                    "exit_status": int(status),
+                }
             )
         else:
             line = f"dpfit: error: {_one_line(message)}"

@@ -15,6 +15,7 @@ from dpfit.cli.row_inputs import RowInputs
 from dpfit.cli.run_files import RunFiles
 from dpfit.cli.sizes import bytes_of
 from dpfit.cli.streams import Streams
+from dpfit.data.remote import is_remote
 from dpfit.design.grid import RowMap
 from dpfit.design.storage import Storage
 from dpfit.errors import PrivacyError, UsageError
@@ -152,7 +153,7 @@ class FitInputs:
 
             elsewhere = ClusterCollected(
                 workers,
-                [os.path.abspath(path) for path in self.rows.reader.paths],
+                [_path_of_worker(path) for path in self.rows.reader.paths],
                 self.rows.reader.options,
                 finest_grid(request),
                 source,
@@ -210,6 +211,11 @@ def _request(options: FitOptions, rows: RowInputs, dataset: str) -> FitRequest:
         threads=options.threads or cpu_count(),
         storage=_storage(options),
     )
+
+
+def _path_of_worker(path: str) -> str:
+    """A worker's working directory is another."""
+    return path if is_remote(path) else os.path.abspath(path)
 
 
 def _check_cluster(options: FitOptions) -> None:

@@ -11,6 +11,7 @@ from dpfit.cli import signals
 from dpfit.cli.streams import require_standard_output
 from dpfit.cli.targets import check_apart, check_target
 from dpfit.data.compression import SUFFIXES
+from dpfit.data.remote import is_remote, stem_of
 from dpfit.errors import UsageError
 from dpfit.files.atomic import check_writable
 from dpfit.files.lock import lock_name
@@ -129,6 +130,8 @@ def _stem(options: FileOptions, suffix: str) -> str:
                 hint="give -o MODEL, and --ledger LEDGER if the model goes to standard output",
             )
         return "stdin"
+    if is_remote(first_input):
+        first_input = stem_of(first_input)
     name = os.path.basename(os.path.normpath(first_input))
     stem, last = os.path.splitext(name)
     if last.lower() in SUFFIXES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,8 +48,17 @@ def require_standard_output() -> None:
         raise UsageError("standard output is closed", hint="give -o FILE")
 
 
+_USER = re.compile(r"://\S*@")
+
+
+def masked(text: str) -> str:
+    """The text without the user and password of a URL, wherever one was given and refused."""
+    return _USER.sub("://***@", text)
+
+
 def printable(text: str) -> str:
     """The text in one line without control characters: names and labels may come from anybody."""
+    text = masked(text)
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)

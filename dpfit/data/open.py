@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
 from dpfit.data.compression import (
     MAGIC_BYTES,
@@ -14,6 +14,7 @@ from dpfit.data.compression import (
     PrefixedStream,
     compression_of,
 )
+from dpfit.data.remote import is_remote, open_parts, open_remote, remote_entries
 from dpfit.errors import DataError, StorageError, UsageError, reason_of
 
 STDIN = "-"
@@ -37,7 +38,7 @@ def expand_inputs(operands: Sequence[str]) -> list[str]:
     Parameters
     ----------
     operands : sequence of str
-        Files, directories of parts, or exactly one ``-`` for standard input.
+        Files, directories of parts, URLs of either, or exactly one ``-`` for standard input.
 
     Returns
     -------
@@ -48,7 +49,7 @@ def expand_inputs(operands: Sequence[str]) -> list[str]:
     UsageError
         No operand, ``-`` beside others, or a file that is named twice.
     StorageError
-        A file does not exist or a directory cannot be listed.
+        A file does not exist, or a directory or server cannot be read.
     DataError
         A directory without part files.
     """
@@ -60,9 +61,10 @@ def expand_inputs(operands: Sequence[str]) -> list[str]:
         return [STDIN]
     paths: list[str] = []
     for operand in operands:
-        paths.extend(_parts_of(operand) if os.path.isdir(operand) else [operand])
+        entries = _entries(operand)
+        paths.extend([operand] if entries is None else _parts_of(operand, entries))
     # A record that is read twice would count twice, under any of its file's names.
-    names: dict[tuple[int, int], str] = {}
+    names: dict[tuple[int, int] | str, str] = {}
     for path in paths:
         identity = _identity(path)
         if identity in names:
@@ -73,7 +75,9 @@ def expand_inputs(operands: Sequence[str]) -> list[str]:
     return paths
 
 
-def _identity(path: str) -> tuple[int, int]:
+def _identity(path: str) -> tuple[int, int] | str:
+    if is_remote(path):
+        return path
     try:
         found = os.stat(path)
     except (OSError, ValueError) as error:
@@ -81,14 +85,23 @@ def _identity(path: str) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _parts_of(directory: str) -> list[str]:
+def _entries(operand: str) -> dict[str, bool] | None:
+    """What is in a directory, by name, and whether it is one itself; None for a file."""
+    if is_remote(operand):
+        return remote_entries(operand)
+    if not os.path.isdir(operand):
+        return None
     try:
-        names = sorted(os.listdir(directory))
+        paths = [os.path.join(operand, name) for name in sorted(os.listdir(operand))]
     except OSError as error:
-        raise StorageError(f"{directory}: {_reason(error)}") from None
+        raise StorageError(f"{operand}: {_reason(error)}") from None
+    return {path: os.path.isdir(path) for path in paths}
+
+
+def _parts_of(directory: str, entries: Mapping[str, bool]) -> list[str]:
     # Writers of part files mark their bookkeeping (_SUCCESS, .crc) by these first characters.
-    parts = [os.path.join(directory, name) for name in names if not name.startswith(("_", "."))]
-    nested = [part for part in parts if os.path.isdir(part)]
+    parts = [path for path in entries if not os.path.basename(path).startswith(("_", "."))]
+    nested = [part for part in parts if entries[part]]
     if nested:
         raise DataError(
             "the directory holds a directory",
@@ -113,7 +126,7 @@ def open_binary(path: str, stdin: BinaryIO | None = None) -> BinaryIO:
     Parameters
     ----------
     path : str
-        A file, or ``-``.
+        A file or its URL, or ``-``.
     stdin : binary file, optional
         What ``-`` means; the process's standard input if omitted. It is never closed.
 
@@ -131,7 +144,7 @@ def open_binary(path: str, stdin: BinaryIO | None = None) -> BinaryIO:
         raw.close()
         raise DataError(f"the name says {named} but the content is not {named} data", path=path)
     # What is no regular file, such as a pipe, has no name that could tell.
-    if compression is not None and named is None and os.path.isfile(path):
+    if compression is not None and named is None and (is_remote(path) or os.path.isfile(path)):
         raw.close()
         suffix = next(suffix for suffix, name in SUFFIXES.items() if name == compression)
         raise DataError(
@@ -143,6 +156,24 @@ def open_binary(path: str, stdin: BinaryIO | None = None) -> BinaryIO:
     return cast(BinaryIO, CheckedStream(cast(BinaryIO, joined), path, compression))
 
 
+def open_seekable(path: str) -> IO[bytes] | None:
+    """The bytes of a file as they are, in any order; None for what can only be read once through.
+
+    Raises
+    ------
+    StorageError
+        It cannot be opened.
+    """
+    if is_remote(path):
+        return open_parts(path)
+    if path == STDIN or not os.path.isfile(path):
+        return None
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise StorageError(f"{path}: {_reason(error)}") from None
+
+
 def _open_raw(path: str, stdin: BinaryIO | None) -> BinaryIO:
     if path == STDIN:
         if stdin is not None:
@@ -150,6 +181,8 @@ def _open_raw(path: str, stdin: BinaryIO | None) -> BinaryIO:
         if sys.stdin is None:
             raise StorageError("standard input is closed")
         return sys.stdin.buffer
+    if is_remote(path):
+        return open_remote(path)
     try:
         return open(path, "rb", buffering=0)
     except (OSError, ValueError) as error:

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pyarrow.types as pat
 
 from dpfit.data.compression import FREE_EXPANSION, LARGEST_EXPANSION, CheckedStream
-from dpfit.data.open import STDIN, open_binary
+from dpfit.data.open import open_binary, open_seekable
 from dpfit.data.spool import spooled
-from dpfit.errors import DataError, StorageError, reason_of
+from dpfit.errors import DataError
 from dpfit.files.arrow_errors import memory_apart
 from dpfit.files.parquet_footer import value_counts
 
@@ -109,9 +109,5 @@ def seekable(path: str, stdin: BinaryIO | None) -> IO[bytes]:
     """The file itself where that works; a copy of a pipe or of a file compressed as a whole."""
     with open_binary(path, stdin) as stream:
         plain = not isinstance(stream, CheckedStream) or not stream.is_compressed
-        if path == STDIN or not plain or not os.path.isfile(path):
-            return spooled(stream, path)
-    try:
-        return open(path, "rb")
-    except OSError as error:
-        raise StorageError(f"{path}: {reason_of(error)}") from None
+        file = open_seekable(path) if plain else None
+        return spooled(stream, path) if file is None else file
