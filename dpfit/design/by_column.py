@@ -62,8 +62,7 @@ class ByColumn:
 
     def copied(self) -> ByColumn:
         """The same on arrays of its own."""
-        data, indices, indptr = (array.copy() for array in self.arrays)
-        return ByColumn(data, indices, indptr, self.n_rows)
+        return ByColumn(self.data.copy(), self.indices.copy(), self.indptr.copy(), self.n_rows)
 
     def columns_at(self, places: Integers) -> ByColumn:
         """Some columns, in that order; a copy."""
