@@ -155,34 +155,33 @@ def _plain(data: bytes) -> bytes | None:
     return _QID.sub(b"", data) if b"q" in data else data
 
 
-def _table_text(data: bytes, labelled: bool) -> bytes | bytearray | None:
+def _table_text(data: bytes, labelled: bool) -> memoryview | None:
     """The block as lines ``index:value`` and, once per record, ``:label``; None if not sure."""
     prefix = b":" if labelled else b":0\n"
-    text = prefix + data.replace(b"\n", b"\n" + prefix)
-    text = text[: -len(prefix)].translate(_TABLE)
+    text = bytearray(b"\n")  # every record then follows a newline, and gets its prefix there
+    text += data
+    text = text.replace(b"\n", b"\n" + prefix).translate(_TABLE)
     if _FOREIGN in text:
         return None
-    return _blank_leading_plus(text) if b"+" in text else text
+    table = memoryview(text)[1 : -len(prefix)]
+    return table if b"+" not in text or _blank_leading_plus(table) else None
 
 
-def _blank_leading_plus(text: bytes) -> bytearray | None:
-    """Turn the plus of "+1" into a blank, which pyarrow skips, unlike a plus; None for "+-1"."""
-    writable = bytearray(text)
-    letters = np.frombuffer(writable, dtype=np.uint8)
+def _blank_leading_plus(text: memoryview) -> bool:
+    """Turn the plus of "+1" into a blank, which pyarrow skips, unlike a plus; False for "+-1"."""
+    letters = np.frombuffer(text, dtype=np.uint8)
     plus = np.flatnonzero(letters == ord("+"))
     leading = plus[letters[plus - 1] == ord(":")]
     after = letters[leading + 1]
-    if not (((after >= ord("0")) & (after <= ord("9"))) | (after == ord("."))).all():
-        return None
     letters[leading] = ord(" ")
-    return writable
+    return bool((((after >= ord("0")) & (after <= ord("9"))) | (after == ord("."))).all())
 
 
 _PARSE = pacsv.ParseOptions(delimiter=":", quote_char=False)
 
 
 def _parse_table(
-    text: bytes | bytearray, n_lines: int, rules: IndexRules, labelled: bool
+    text: memoryview, n_lines: int, rules: IndexRules, labelled: bool
 ) -> RowBlock | None:
     # Unsigned, since pyarrow then refuses a sign and thus "-0".
     index_type = pa.uint32() if rules.hash_bits is None else pa.uint64()

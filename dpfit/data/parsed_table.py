@@ -15,7 +15,7 @@ NOT_PARSED: Final = (pa.ArrowException, ValueError, OverflowError)
 
 
 def parsed_table(
-    text: bytes | bytearray,
+    text: bytes | memoryview,
     names: Sequence[str],
     parse: pacsv.ParseOptions,
     convert: pacsv.ConvertOptions,

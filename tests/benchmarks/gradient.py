@@ -6,9 +6,10 @@ usage: python tests/benchmarks/gradient.py [ROWS] [COLUMNS] [NONZEROS_PER_ROW]
 from __future__ import annotations
 
 import sys
+from statistics import median
 
 import numpy as np
-from timing import median_seconds
+from timing import median_seconds, paired_seconds
 
 from dpfit.data.rows import RowBlock
 from dpfit.design.builder import DesignBuilder
@@ -41,14 +42,20 @@ def main(rows: int, columns: int, per_row: int) -> None:
     for threads in (1, 2):
         design = random_design(rows, columns, per_row, threads)
         arrays = [part for c in design._chunks for part in (c.rows.data, c.rows.indices)]
-        read = 1e3 * median_seconds(lambda a=arrays: [part.max() for part in a], RUNS)
-        gradient = 1e3 * median_seconds(lambda d=design: d.gradient(residuals), RUNS)
+        pairs = paired_seconds(
+            lambda d=design: d.gradient(residuals),
+            lambda a=arrays: [part.max() for part in a],
+            RUNS,
+        )
+        gradient, read = (1e3 * median(times) for times in zip(*pairs, strict=True))
+        ratios = [product / stream for product, stream in pairs]
         margins = 1e3 * median_seconds(lambda d=design: d.margins(point), RUNS)
         size = sum(part.nbytes for part in arrays) / 1e6
         print(
             f"{threads} thread(s): gradient {gradient:.2f}, margins of {len(support)} columns "
             f"{margins:.2f}, one thread reading the same {size:.0f} MB {read:.2f}, "
-            f"gradient / read {gradient / read:.2f}, {rows * per_row / gradient / 1e3:.0f} M nnz/s"
+            f"gradient / read {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}), "
+            f"{rows * per_row / gradient / 1e3:.0f} M nnz/s"
         )
 
 

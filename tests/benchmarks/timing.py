@@ -16,3 +16,17 @@ def median_seconds(call: Callable[[], object], repeats: int = 5) -> float:
         call()
         seconds.append(time.perf_counter() - start)
     return median(seconds)
+
+
+def paired_seconds(
+    call: Callable[[], object], other: Callable[[], object], repeats: int
+) -> list[tuple[float, float]]:
+    """Times of two calls in turn, after a warm-up of both."""
+    pairs = []
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        call()
+        between = time.perf_counter()
+        other()
+        pairs.append((between - start, time.perf_counter() - between))
+    return pairs[1:]
