@@ -1197,6 +1197,20 @@ FAULTS = [
         "tests/cli/test_kept_rows.py",
     ),
     Fault(
+        "ratings on disk beyond their range",
+        "privacy/rating_records.py",
+        "clipped = np.fmin(np.fmax(part.values, low), high)",
+        "clipped = part.values + 0.0",
+        "tests/privacy/test_rating_records.py",
+    ),
+    Fault(
+        "ratings of a user in two parts",
+        "data/rating_runs.py",
+        "slices = [np.searchsorted(run[0], (first, stop)) for run in runs]",
+        "slices = [np.searchsorted(run[0], (first, stop), 'right') for run in runs]",
+        "tests/data/test_ratings_law.py",
+    ),
+    Fault(
         "kept rows of anybody",
         "design/kept_file.py",
         "if not right_kind or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:",

@@ -31,7 +31,7 @@ ALLOWED = {
     "fitting": {"algorithms", "losses", "privacy", "design", "data", "files"},
     "algorithms": {"privacy", "losses"},
     "privacy": {"design", "data", "files", "losses"},
-    "design": {"data", "losses"},
+    "design": {"data", "files", "losses"},
     "data": {"files"},
     "files": set(),
     "losses": set(),

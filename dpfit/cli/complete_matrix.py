@@ -15,6 +15,7 @@ from dpfit.cli.options import (
     RatingDuplicates,
     RatingFormat,
     RunOptions,
+    StorageOptions,
     TextOptions,
 )
 from dpfit.errors import UsageError
@@ -22,7 +23,9 @@ from dpfit.privacy.adjacency import Adjacency
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompleteMatrixOptions(MatrixOptions, TextOptions, RunOptions, LockOptions, OutputOptions):
+class CompleteMatrixOptions(
+    MatrixOptions, TextOptions, StorageOptions, RunOptions, LockOptions, OutputOptions
+):
     """Everything ``dpfit complete-matrix`` takes."""
 
     inputs: Annotated[

@@ -9,27 +9,19 @@ import typer
 
 from dpfit.cli import signals
 from dpfit.cli.model_options import ModelOptions
-from dpfit.cli.options import LockOptions, OutputOptions, RunOptions
+from dpfit.cli.options import LockOptions, OutputOptions, RunOptions, StorageOptions
 from dpfit.cli.row_options import RowOptions
 from dpfit.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(ModelOptions, RowOptions, RunOptions, LockOptions, OutputOptions):
+class FitOptions(ModelOptions, RowOptions, StorageOptions, RunOptions, LockOptions, OutputOptions):
     """Everything ``dpfit fit`` takes."""
 
     inputs: Annotated[
         list[str],
         typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
     ]
-    memory: Annotated[
-        str | None,
-        typer.Option("--memory", metavar="SIZE", help="Bound on the process's memory: 2GiB."),
-    ] = None
-    cache: Annotated[
-        str | None,
-        typer.Option("--cache", metavar="DIR", help="Hold the rows in a nameless file there."),
-    ] = None
     keep_cache: Annotated[
         bool,
         typer.Option("--keep-cache", help="Keep the rows there for later fits: private data."),

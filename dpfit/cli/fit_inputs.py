@@ -13,11 +13,9 @@ from dpfit.cli.reading import cpu_count
 from dpfit.cli.requested_budget import requested_budget
 from dpfit.cli.row_inputs import RowInputs
 from dpfit.cli.run_files import RunFiles
-from dpfit.cli.sizes import bytes_of
 from dpfit.cli.streams import Streams
 from dpfit.data.remote import is_remote
 from dpfit.design.grid import RowMap
-from dpfit.design.storage import Storage
 from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.linear_fit import LinearFit
@@ -209,7 +207,7 @@ def _request(options: FitOptions, rows: RowInputs, dataset: str) -> FitRequest:
         strict=options.strict,
         seed=options.seed,
         threads=options.threads or cpu_count(),
-        storage=_storage(options),
+        storage=options.storage(),
     )
 
 
@@ -237,13 +235,6 @@ def _check_keeping(options: FitOptions) -> None:
         raise UsageError("--keep-cache needs --cache DIR, and no --cluster")
     if options.inputs == ["-"]:
         raise UsageError("--keep-cache: standard input cannot be known again")
-
-
-def _storage(options: FitOptions) -> Storage:
-    memory = None if options.memory is None else bytes_of("--memory", options.memory)
-    storage = Storage(memory, options.cache)
-    storage.check(0)
-    return storage
 
 
 def configured(

@@ -12,8 +12,9 @@ from dpfit.cli.run_files import RunFiles
 from dpfit.cli.streams import Streams
 from dpfit.data.id_table import IdTable, read_ids
 from dpfit.data.open import STDIN
+from dpfit.data.rating_runs import RatingRuns
 from dpfit.data.ratings import RatingReader
-from dpfit.data.ratings_by_user import collect_ratings
+from dpfit.data.ratings_by_user import AllRatings, collect_ratings
 from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.factor_model import FactorModel
 from dpfit.fitting.factor_file import factor_model
@@ -93,13 +94,20 @@ class MatrixInputs:
 
     def load(self, streams: Streams) -> tuple[MatrixFit, IdTable]:
         """Read the ratings and plan the run; also the items, in an order that is public."""
-        table = collect_ratings(self.reader)
-        n_items = len(table.items)
-        fitted = MatrixFit(self.request, table.ratings, n_items=n_items, source=self.files.source)
+        ratings: AllRatings
+        storage = self.request.storage
+        if storage.folder is None:
+            table = collect_ratings(self.reader)
+            items, ratings = table.items, table.ratings
+        else:
+            ratings = RatingRuns(self.reader, storage.folder, storage.chunk_entries)
+            items = ratings.items
+        n_items = len(items)
+        fitted = MatrixFit(self.request, ratings, n_items=n_items, source=self.files.source)
         # Of what was read, only the public numbers may be told.
         users = fitted.plan.facts.integer("users")
         streams.step(f"read the ratings of {users} users for {n_items} items")
-        return fitted, table.items
+        return fitted, items
 
     def model(self, fitted: MatrixFit, items: IdTable, outcome: FactorOutcome) -> FactorModel:
         """The model document of a finished run.
@@ -134,6 +142,7 @@ def _request(options: CompleteMatrixOptions, dataset: str, n_items: int | None) 
         strict=options.strict,
         budget_report=options.budget_report,
         seed=options.seed,
+        storage=options.storage(),
     )
 
 

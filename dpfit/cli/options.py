@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from dpfit.cli.command import ConfigurationOptions
+from dpfit.cli.sizes import bytes_of
 from dpfit.cli.streams import Streams
+from dpfit.design.storage import Storage
 from dpfit.errors import UsageError
 from dpfit.privacy.adjacency import Adjacency
 
@@ -125,6 +127,33 @@ class ReadingOptions(TextOptions):
     missing: Annotated[
         Missing, typer.Option("--missing", help="An empty cell: an error, or zero.")
     ] = Missing.ERROR
+
+
+@dataclass(frozen=True, kw_only=True)
+class StorageOptions:
+    """Where records stand while a run lasts."""
+
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="SIZE", help="Bound on the process's memory: 2GiB."),
+    ] = None
+    cache: Annotated[
+        str | None,
+        typer.Option("--cache", metavar="DIR", help="Hold the records in a nameless file there."),
+    ] = None
+
+    def storage(self) -> Storage:
+        """What was asked for.
+
+        Raises
+        ------
+        UsageError
+            It is too little for anything.
+        """
+        memory = None if self.memory is None else bytes_of("--memory", self.memory)
+        storage = Storage(memory, self.cache)
+        storage.check(0)
+        return storage
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,10 @@ class RatingsByUser:
         """Of each entry, which of the users it belongs to, from 0; shape (nnz,)."""
         return np.repeat(np.arange(self.n_users), np.diff(self.indptr))
 
+    def parts(self) -> Iterator[RatingsByUser]:
+        """All of them, at once."""
+        yield self
+
     def part(self, start: int, stop: int) -> RatingsByUser:
         """Those of the users from ``start`` to before ``stop``, counted from 0."""
         indptr = self.indptr[start : stop + 1]
@@ -50,6 +55,17 @@ class RatingsByUser:
         return RatingsByUser(
             self.first_user + start, indptr - indptr[0], self.items[entries], self.values[entries]
         )
+
+
+class AllRatings(Protocol):
+    """The ratings of all users, wherever they stand."""
+
+    @property
+    def n_users(self) -> int: ...
+
+    def parts(self) -> Iterator[RatingsByUser]:
+        """Those of consecutive users at a time."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -151,18 +167,27 @@ def _by_user(blocks: list[RatingBlock], first: int, n_users: int, duplicates: st
     user = np.concatenate([block.user for block in blocks]) - first
     item = np.concatenate([block.item for block in blocks])
     value = np.concatenate([_values(block) for block in blocks])
+    ratings, later = grouped(user, item, value, n_users)
+    if len(later) and duplicates == "error":
+        raise _repeated(blocks, int(later.min()))
+    return replace(ratings, first_user=first)
+
+
+def grouped(
+    user: NDArray[np.int64], item: NDArray[np.int64], value: NDArray[np.float64], n_users: int
+) -> tuple[RatingsByUser, NDArray[np.int64]]:
+    """Ratings by user, users counted from 0, and which ones repeat a pair; the last counts."""
     # Stable, and nearly no work for ratings that stand by user already.
     order = np.argsort(user * (int(item.max(initial=0)) + 1) + item, kind="stable")
     user, item, value = user[order], item[order], value[order]
     repeated = (user[1:] == user[:-1]) & (item[1:] == item[:-1])
-    if repeated.any():
-        if duplicates == "error":
-            raise _repeated(blocks, int(np.min(order[1:][repeated])))
+    later = order[1:][repeated]
+    if len(later):
         kept = np.append(~repeated, True)
         user, item, value = user[kept], item[kept], value[kept]
     indptr = np.zeros(n_users + 1, np.int64)
     np.cumsum(np.bincount(user, minlength=n_users), out=indptr[1:])
-    return RatingsByUser(first, indptr, item.astype(np.int32), value)
+    return RatingsByUser(0, indptr, item.astype(np.int32), value), later
 
 
 def _values(block: RatingBlock) -> NDArray[np.float64]:
@@ -173,7 +198,11 @@ def _values(block: RatingBlock) -> NDArray[np.float64]:
 def _repeated(blocks: list[RatingBlock], at: int) -> DataError:
     for block in blocks:
         if at < len(block):
-            message = "a user rates an item for the second time"
-            return block.fault(at, message, "see --duplicates last")
+            return repeated_pair(block, at)
         at -= len(block)
     raise AssertionError("no such rating")
+
+
+def repeated_pair(block: RatingBlock, at: int) -> DataError:
+    """What is wrong with a rating of a block."""
+    return block.fault(at, "a user rates an item for the second time", "see --duplicates last")

@@ -1,10 +1,8 @@
-"""Chunks in a file that has no name, mapped into memory: gone with the process, however it ends."""
+"""Chunks in a file that has no name, mapped into memory."""
 
 from __future__ import annotations
 
 import mmap
-import os
-import tempfile
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -13,12 +11,11 @@ from numpy.typing import NDArray
 
 from dpfit.design.by_column import ByColumn
 from dpfit.design.chunk import Chunk
-from dpfit.errors import StorageError, reason_of
+from dpfit.files.nameless import NamelessFile
 
 Array: TypeAlias = NDArray[Any]
 
 _PAGE: Final = mmap.ALLOCATIONGRANULARITY
-_NO_ROOM: Final = "--cache needs a folder with room for 12 bytes an entry"
 
 
 @dataclass(frozen=True)
@@ -61,13 +58,13 @@ class Place:
         return Chunk(self.first, columns, ByColumn(data, indices, indptr, self.n_rows), mapping)
 
 
-class ChunkFile:
-    """Private rows on disk, for their owner alone and for as long as the process lives.
+class ChunkFile(NamelessFile):
+    """Chunks on disk.
 
     Parameters
     ----------
     folder : str
-        Where there is room. The file never has a name there.
+        Where there is room for 12 bytes an entry.
 
     Attributes
     ----------
@@ -83,21 +80,8 @@ class ChunkFile:
     access = mmap.ACCESS_WRITE
 
     def __init__(self, folder: str) -> None:
+        super().__init__(folder)
         self.places: list[Place] = []
-        self._folder = folder
-        self._length = 0
-        try:
-            self._descriptor = self._opened()
-        except OSError as error:
-            raise self._failed(error) from None
-
-    def _opened(self) -> int:
-        with tempfile.TemporaryFile(dir=self._folder) as stream:
-            return os.dup(stream.fileno())
-
-    def close(self) -> None:
-        """Chunks outlive this; no more can be put."""
-        os.close(self._descriptor)
 
     def put(self, chunk: Chunk) -> Chunk:
         """The same chunk with its arrays in the file.
@@ -109,23 +93,12 @@ class ChunkFile:
         """
         rows = chunk.rows
         sizes = rows.n_rows, rows.n_columns, len(rows.data)
-        place = Place(self._length, chunk.first, *sizes)
+        place = Place(self.length, chunk.first, *sizes)
+        for array in (rows.data, chunk.columns, rows.indptr, rows.indices):
+            self.write(array.view(np.uint8).data)
+        self.write(memoryview(bytes(-self.length % _PAGE)))
+        self.places.append(place)
         try:
-            for array in (rows.data, chunk.columns, rows.indptr, rows.indices):
-                self._write(array.view(np.uint8).data)
-            self._write(memoryview(bytes(-self._length % _PAGE)))
-            self.places.append(place)
             return place.mapped(self._descriptor, self.access)
         except OSError as error:
             raise self._failed(error) from None
-
-    def _write(self, data: memoryview) -> None:
-        while data:
-            written = os.write(self._descriptor, data)
-            data = data[written:]
-            self._length += written
-
-    def _failed(self, error: OSError) -> StorageError:
-        return StorageError(
-            f"{self._folder}: cannot hold the rows: {reason_of(error)}", hint=_NO_ROOM
-        )

@@ -78,9 +78,9 @@ class KeptFile(ChunkFile):
         descriptor, self._temporary = tempfile.mkstemp(dir=folder)
         return descriptor
 
-    def _write(self, data: memoryview) -> None:
+    def write(self, data: memoryview) -> None:
         self._digest.update(data)
-        super()._write(data)
+        super().write(data)
 
     def finish(self, beside: Mapping[str, Array]) -> None:
         """Put what belongs to the rows, arrays of one dimension, and give the file its name.
@@ -93,12 +93,12 @@ class KeptFile(ChunkFile):
         arrays = {}
         try:
             for name, array in beside.items():
-                arrays[name] = self._length, array.dtype.str, array.size
-                self._write(array.view(np.uint8).data)
+                arrays[name] = self.length, array.dtype.str, array.size
+                self.write(array.view(np.uint8).data)
             contents = json.dumps({"chunks": list(map(astuple, self.places)), "beside": arrays})
-            self._write(memoryview(contents.encode()))
-            self._write(memoryview(len(contents).to_bytes(_SIZE, "little")))
-            super()._write(memoryview(self._digest.digest()))
+            self.write(memoryview(contents.encode()))
+            self.write(memoryview(len(contents).to_bytes(_SIZE, "little")))
+            super().write(memoryview(self._digest.digest()))
             os.fsync(self._descriptor)
             os.replace(self._temporary, self._path)
         except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -83,16 +84,24 @@ class UserRatings:
         Its value, finite.
     n_items : int
         Size of the item universe.
+    mappings : tuple of mmap
+        The files in which items and values are, if they are in some.
     """
 
     indptr: Integers
     items: NDArray[np.int32]
     values: Floats
     n_items: int
+    mappings: tuple[mmap.mmap, ...] = ()
 
     @property
     def n_users(self) -> int:
         return len(self.indptr) - 1
+
+    @property
+    def bytes_held(self) -> int:
+        """What stands in memory, not in a file."""
+        return self.indptr.nbytes + (0 if self.mappings else self.items.nbytes + self.values.nbytes)
 
     def blocks(self) -> Iterator[UserBlock]:
         """Users in order, as many at a time as keeps the arrays of a block small."""
@@ -101,6 +110,8 @@ class UserRatings:
             full = np.searchsorted(self.indptr, self.indptr[first] + _BLOCK_RATINGS, side="right")
             stop = int(np.clip(full - 1, first + 1, min(first + _BLOCK_USERS, self.n_users)))
             yield self.block(first, stop)
+            for mapping in self.mappings:  # what is needed again is read again
+                mapping.madvise(mmap.MADV_DONTNEED)
             first = stop
 
     def block(self, first: int, stop: int) -> UserBlock:

@@ -7,10 +7,11 @@ key is made, and what comes out of the curator becomes the model.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from dpfit import __version__
 from dpfit.algorithms.factor_outcome import FactorOutcome
-from dpfit.data.ratings_by_user import RatingsByUser
+from dpfit.data.ratings_by_user import AllRatings
 from dpfit.errors import DataError
 from dpfit.fitting.matrix_plan import MatrixPlan, plan_matrix, public_facts
 from dpfit.fitting.matrix_request import MatrixRequest
@@ -18,8 +19,10 @@ from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.events import Event
 from dpfit.privacy.mechanisms.noise import Noise, noise_of, prepare_noise
 from dpfit.privacy.public_facts import Origin, PublicFact
-from dpfit.privacy.rating_curator import RatingCurator, check_memory
+from dpfit.privacy.rating_curator import RatingCurator, arrays_of, check_memory
 from dpfit.privacy.rating_records import private_ratings
+
+_BYTES_OF_NAME: Final = 200  # a user's, while its ratings are read
 
 
 class MatrixFit:
@@ -29,7 +32,7 @@ class MatrixFit:
     ----------
     request : MatrixRequest
         What the user asked for.
-    ratings : RatingsByUser
+    ratings : AllRatings
         The private ratings of all users.
     n_items : int
         How many items there are: the declared ones, or those found.
@@ -43,14 +46,14 @@ class MatrixFit:
 
     Raises
     ------
-    DataError, PrivacyError
-        The ratings cannot be used, or a fact would have to be assumed in a strict run.
+    DataError, PrivacyError, StorageError, UsageError
+        The ratings cannot be used, or held; a fact would have to be assumed in a strict run.
     """
 
     def __init__(
         self,
         request: MatrixRequest,
-        ratings: RatingsByUser,
+        ratings: AllRatings,
         *,
         n_items: int,
         source: str,
@@ -70,7 +73,10 @@ class MatrixFit:
             request.value_range,
             n_users=self.plan.grid.n_users,
             n_items=self.plan.grid.n_items,
+            folder=request.storage.folder,
         )
+        names = _BYTES_OF_NAME * ratings.n_users
+        request.storage.check(self._ratings.bytes_held + names, arrays_of(self.plan.grid))
 
     @property
     def events(self) -> Sequence[Event]:

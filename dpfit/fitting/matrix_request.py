@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from dpfit.design.storage import IN_MEMORY, Storage
 from dpfit.errors import UsageError
 from dpfit.fitting.checks import one_of, within
 from dpfit.privacy.adjacency import Adjacency
@@ -67,6 +68,8 @@ class MatrixRequest:
         Tell each release's share of the budget in the ledger.
     seed : int or None
         A seed makes the run reproducible, and not private.
+    storage : Storage
+        Where the ratings stand.
 
     Raises
     ------
@@ -93,6 +96,7 @@ class MatrixRequest:
     strict: bool = False
     budget_report: bool = False
     seed: int | None = None
+    storage: Storage = IN_MEMORY
 
     def __post_init__(self) -> None:
         one_of("--algo", self.algorithm, (PRIVATE, *ORIGINALS))

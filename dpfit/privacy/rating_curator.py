@@ -244,14 +244,18 @@ class RatingCurator:
             yield block, target - fitted(block, coefficients, model.features)
 
 
+def arrays_of(grid: UserGrid) -> int:
+    """Bytes that a sweep takes for what it has of each user and of each item."""
+    q = grid.rank + 3
+    return 8 * (grid.n_users * 3 * q + grid.n_items * (q * (q + 1) // 2 + 4 * q))
+
+
 def check_memory(grid: UserGrid) -> None:
     """Run out of memory now rather than after the charge, where a sweep's arrays tell.
 
     Nothing is touched, so asking takes no time.
     """
-    q = grid.rank + 3
-    np.empty((grid.n_users, 3 * q))
-    np.empty((grid.n_items, q * (q + 1) // 2 + 4 * q))
+    np.empty(arrays_of(grid), np.uint8)
     # OpenBLAS ends the process when it cannot have its buffer, which it keeps from its first use.
     require_memory(BLAS_BUFFER)
     np.dot(*np.ones((2, 200, 200)))

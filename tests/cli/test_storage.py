@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
@@ -92,6 +93,33 @@ def test_files_larger_than_memory_give_the_same_model(
         run = measured(*command, *storage, folder=tmp_path)
         assert run.status == 0, run.told
         models.append((tmp_path / "m.json").read_bytes())
+        peaks.append(run.peak)
+    assert models[0] == models[1]
+    assert peaks[1] <= BOUND < peaks[0]
+    assert not list((tmp_path / "scratch").iterdir())
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+def test_ratings_on_disk_give_the_same_factors(tmp_path: Path) -> None:
+    """To the bit, in whatever order they come, within a bound that held ratings exceed."""
+    rng = np.random.default_rng(0)
+    users, passes = 20_000, 150
+    with (tmp_path / "r.csv").open("wb") as stream:
+        schema = pa.schema([("u", pa.int64()), ("i", pa.int64()), ("v", pa.int64())])
+        with pacsv.CSVWriter(stream, schema) as writer:
+            for k in range(passes):
+                user = rng.permutation(users)
+                columns = user, (31 * user + k) % 1000, rng.integers(1, 6, users)
+                writer.write_table(pa.table(list(columns), schema=schema))
+    (tmp_path / "scratch").mkdir()
+    command = ["complete-matrix", "r.csv", "--user", "u", "--item", "i", "--value", "v", "-q"]
+    command += ["--range", "1", "5", "--eps", "5", "--delta", "1e-6", "--seed", "1", "--force"]
+    command += ["--rank", "1", "--sweeps", "1", "--passes", "1", "-o", "m.parquet"]
+    models, peaks = [], []
+    for storage in ((), ("--cache", "scratch", "--memory", f"{BOUND}MiB")):
+        run = measured(*command, *storage, folder=tmp_path)
+        assert run.status == 0, run.told
+        models.append((tmp_path / "m.parquet").read_bytes())
         peaks.append(run.peak)
     assert models[0] == models[1]
     assert peaks[1] <= BOUND < peaks[0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from dpfit.data.matrix_market import EntryParser, MatrixSize
 from dpfit.data.rating_records import RatingParser
 from dpfit.data.rating_reference import RatingPlan
 from dpfit.data.rating_rows import CodedRatings, ItemRule
+from dpfit.data.rating_runs import RatingRuns
 from dpfit.data.ratings import RATING_FORMATS, RatingOptions, RatingReader
 from dpfit.data.ratings_by_user import collect_ratings, stream_ratings
 from dpfit.data.text_blocks import TextBlock
@@ -222,3 +225,40 @@ def test_streaming_and_collecting_give_the_same(data: st.DataObject) -> None:
     assert lengths_of_parts.tolist() == lengths
     assert np.concatenate([part.items for part in parts]).tolist() == whole.items.tolist()
     assert np.concatenate([part.values for part in parts]).tolist() == whole.values.tolist()
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_runs_on_disk_and_collecting_give_the_same(data: st.DataObject) -> None:
+    """The same ratings of all users, or the same fault, whatever part is in memory at a time."""
+    rating = st.tuples(st.integers(0, 5), st.integers(0, 30), st.integers(1, 9))
+    lines = ["u,i,v", *(f"{u},{i},{v}" for u, i, v in data.draw(st.lists(rating, min_size=1)))]
+    duplicates = data.draw(st.sampled_from(["error", "last"]))
+    fixed, size = data.draw(st.booleans()), data.draw(st.integers(1, 60))
+
+    def reader() -> RatingReader:
+        stream = io.BytesIO("\n".join(lines).encode())
+        items = IdTable([str(i) for i in range(31)], fixed=True) if fixed else None
+        options = RatingOptions(format="csv", duplicates=duplicates, **NAMES)
+        return RatingReader(["-"], options, stream, items=items)
+
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(
+            "dpfit.data.text_blocks.text_blocks.__kwdefaults__", {"size": size, "quote": b""}
+        )
+        runs = RatingRuns(reader(), folder, data.draw(st.integers(1, 20)))
+        try:
+            table = collect_ratings(reader())
+        except DataError as fault:
+            with pytest.raises(DataError, match=f"^{re.escape(str(fault))}$"):
+                list(runs.parts())
+            return
+        parts = list(runs.parts())
+    assert (runs.n_users, runs.items.texts) == (len(table.users), table.items.texts)
+    ends = np.cumsum([0] + [part.n_users for part in parts])
+    assert [part.first_user for part in parts] == ends[:-1].tolist()
+    counts = np.concatenate([np.diff(part.indptr) for part in parts])
+    assert counts.tolist() == np.diff(table.ratings.indptr).tolist()
+    for name in ("items", "values"):
+        joined = np.concatenate([getattr(part, name) for part in parts])
+        assert joined.tolist() == getattr(table.ratings, name).tolist()
