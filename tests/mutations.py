@@ -1499,6 +1499,48 @@ FAULTS = [
         "    except ZeroDivisionError as error:",
         "tests/cli/test_cluster.py::test_a_worker_that_fails_logs_no_record",
     ),
+    Fault(
+        "a worker of an encrypted cluster listens in the open",
+        "cli/cluster.py",
+        "if address.startswith(_ENCRYPTED):",
+        "if False:",
+        "tests/cli/test_cluster_encrypted.py::test_tls",
+    ),
+    Fault(
+        "a URL with a password is read",
+        "data/remote.py",
+        "if (_PAGE if scheme == _WEB else _BUCKET).fullmatch(rest) is None:",
+        "if False:",
+        "tests/data/test_remote.py",
+    ),
+    Fault(
+        "an input that comes in the open is read",
+        "data/remote.py",
+        "if scheme not in (*_STORES, _WEB):",
+        "if False:",
+        "tests/data/test_remote.py",
+    ),
+    Fault(
+        "a redirection into the open is followed",
+        "data/remote.py",
+        'scheme not in ("", _WEB):',
+        'scheme == "ftp":',
+        "tests/cli/test_remote.py::test_failures_of_a_web_server_are_one_line",
+    ),
+    Fault(
+        "the network's own words in a message",
+        "data/remote.py",
+        "else type(error).__name__",
+        "else str(error)",
+        "tests/data/test_remote.py",
+    ),
+    Fault(
+        "a line shows a password",
+        "cli/streams.py",
+        'return _USER.sub("://***@", text)',
+        "return text",
+        "tests/data/test_remote.py",
+    ),
 ]
 
 

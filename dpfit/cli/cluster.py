@@ -60,7 +60,7 @@ def connected(address: str) -> Iterator[Workers]:
     Raises
     ------
     UsageError
-        Dask is not installed.
+        Dask is not installed, or a worker behind ``tls://`` would get its parts in the open.
     StorageError
         The scheduler cannot be reached.
     """
@@ -81,15 +81,26 @@ def connected(address: str) -> Iterator[Workers]:
             return
         try:
             client = Client(address, timeout=_PATIENCE)
-        except (OSError, TimeoutError, ValueError):
+        except (OSError, TimeoutError, ValueError, TypeError):  # the last: no certificate is named
             raise StorageError(
                 f"{address}: the cluster cannot be reached",
                 hint="for tls:// Dask's own settings name the certificates",
             ) from None
         try:
+            if address.startswith(_ENCRYPTED):
+                _check_encrypted(client)
             yield Workers(client)
         finally:
             client.close(timeout=_FAREWELL)
+
+
+def _check_encrypted(client: Client) -> None:
+    """Workers send each other sums, whatever the way to the scheduler is."""
+    if not all(worker.startswith(_ENCRYPTED) for worker in client.nthreads()):
+        raise UsageError(
+            "--cluster: a worker listens in the open",
+            hint="let every worker listen at a tls:// address",
+        )
 
 
 @contextmanager

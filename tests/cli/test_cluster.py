@@ -6,11 +6,8 @@ import contextlib
 import json
 import os
 import pickle
-import re
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +17,7 @@ import numpy as np
 import pytest
 from distributed import Client
 
+from cluster_processes import Cluster
 from dpfit.algorithms.outcome import Outcome
 from dpfit.data.reader import Reader, ReadOptions
 from dpfit.design.storage import IN_MEMORY
@@ -50,46 +48,6 @@ def parts(dpfit: Any) -> list[str]:
         names.append(f"part-{number}.svm")
         (dpfit.folder / names[-1]).write_text("".join(lines))
     return names
-
-
-class Cluster:
-    """A scheduler and workers, each a process of its own, over plain TCP on this machine."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._scheduler = self._start("scheduler", "--port", "0", "--no-show")
-        self.address = self._said(self._scheduler, rb"(tcp://127\.0\.0\.1:\d+)").decode()
-
-    def _start(self, *command: str) -> subprocess.Popen[bytes]:
-        local = ("--host", "127.0.0.1", "--no-dashboard")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli.dask_" + command[0], *local, *command[1:]],
-            cwd=self._folder,
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-        )
-        self._processes.append(process)
-        return process
-
-    @staticmethod
-    def _said(process: subprocess.Popen[bytes], pattern: bytes) -> bytes:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if match := re.search(pattern, line):
-                return match[0]
-        raise AssertionError("a process of the cluster ended")
-
-    def worker(self) -> subprocess.Popen[bytes]:
-        """One more worker, which the scheduler knows when this returns."""
-        process = self._start("worker", self.address, "--nthreads", "1", "--no-nanny")
-        self._said(process, rb"Registered to")
-        return process
-
-    def close(self) -> None:
-        for process in self._processes:
-            process.kill()
-            process.communicate()
 
 
 @pytest.fixture
@@ -161,7 +119,7 @@ def test_workers_come_and_go(dpfit: Any, parts: list[str], cluster: Cluster, eve
     if event == "a worker joins":
         cluster.worker()
     else:
-        lost = workers[1] if event == "a worker dies" else cluster._scheduler
+        lost = workers[1] if event == "a worker dies" else cluster.scheduler
         os.kill(lost.pid, signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     kinds = [entry["kind"] for entry in json.loads(ledger.read_text())["entries"]]
