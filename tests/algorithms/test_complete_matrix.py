@@ -13,7 +13,7 @@ from dpfit.algorithms.factor_outcome import FactorOutcome, Standardised
 from dpfit.algorithms.factor_sweeps import public_start, shrunk_factors, worthwhile
 from dpfit.algorithms.matrix_rule import MatrixScale, default_rule
 from dpfit.algorithms.shrinkage import curve, prior_variance
-from dpfit.design.user_ratings import UserRatings
+from dpfit.data.ratings_by_user import RatingsByUser
 from dpfit.fitting.matrix_fit import MatrixFit
 from dpfit.fitting.matrix_request import MatrixRequest
 from dpfit.fitting.user_solve import UserSolver
@@ -317,7 +317,7 @@ def test_a_user_without_ratings_gets_the_released_means() -> None:
     """Prediction is the global mean and the item's bias, inside the range."""
     _, outcome = fitted(Budget(epsilon=5.0, delta=1e-6))
     solver = UserSolver(outcome)
-    empty = UserRatings(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0), SHAPE[1])
+    empty = RatingsByUser(0, np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0))
     coefficients = solver.coefficients(empty)
     items = np.arange(SHAPE[1])
     expected = np.clip(outcome.global_mean + outcome.item_bias, *RANGE)
