@@ -113,8 +113,8 @@ def _write_report(options: ReportOptions) -> None:
     run, largest = _of_model(content, options.model)
     ledger = _of_ledger(options.ledger, run, content) if options.ledger is not None else None
     page = ModelPage(run, largest, ledger)
-    warning = "" if run.private else "NOT PRIVATE: "
-    _write(options, page.to_bytes(), page.charts(), f"{warning}what the model promises")
+    title = "Privacy of the model" if run.private else "NOT PRIVATE"
+    _write(options, page.to_bytes(), page.charts(), title)
     if options.json:
         _say(options, private=run.private, charged=False)
 
@@ -225,6 +225,8 @@ def _write(options: ReportOptions, page: bytes, charts: Sequence[Chart], title: 
     if options.png is not None:
         from dpfit.report.png import png
 
+        if not charts:
+            raise UsageError("--png: nothing of this model can be drawn; leave it out")
         write_atomically(options.png, png(charts, title), overwrite=options.force)
     if options.output == "-":
         options.streams().result(page.decode().rstrip("\n"))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dpfit.privacy.accountant import Cost
-from dpfit.report.chart import Axis, Chart, Series, number, percent
+from dpfit.report.chart import Axis, Chart, Series, at_most, percent_at_least, percent_at_most
 
 DELTAS: Final = (1e-3, 1e-5, 1e-6, 1e-9)
 FALSE_ALARMS: Final = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)
@@ -85,8 +85,7 @@ def privacy_chart(run: Cost, total: Cost | None, delta: float) -> Chart:
         series=tuple(Series(name, points) for name, points in shown),
         head=("delta", *(f"epsilon of {name}" for name, _ in named)),
         rows=tuple(
-            (f"{delta:g}", *(number(cost.epsilon(delta)) for _, cost in named))
-            for delta in deltas
+            (f"{delta:g}", *(at_most(cost.epsilon(delta)) for _, cost in named)) for delta in deltas
         ),
     )
 
@@ -94,9 +93,9 @@ def privacy_chart(run: Cost, total: Cost | None, delta: float) -> Chart:
 def _points(cost: Cost) -> tuple[tuple[float, float], ...]:
     if cost.infinite:
         return ()
-    deltas = [10.0 ** (-place / 4) for place in range(4 * 12 + 1)]
-    curve = ((cost.epsilon(delta), delta) for delta in deltas)
-    return tuple(point for point in curve if math.isfinite(point[0]))
+    deltas = [10.0 ** (-place / 4) for place in range(1, 4 * 12 + 1)]
+    curve = [(0.0, cost.delta(0.0)), *((cost.epsilon(delta), delta) for delta in deltas)]
+    return tuple(point for point in curve if 0.0 < point[0] < math.inf or point is curve[0])
 
 
 def attack_chart(trade_off: TradeOff) -> Chart:
@@ -115,13 +114,13 @@ def attack_chart(trade_off: TradeOff) -> Chart:
             Series("no attacker is below this", curve),
             Series("guessing without a look", ((0.0, 1.0), (1.0, 0.0))),
         ),
-        head=("false alarms", "missed, at least", "detected, at most", "right guesses, at most"),
+        head=("false alarms", "least missed", "most detected", "most right guesses"),
         rows=tuple(
             (
-                percent(alarm),
-                percent(1.0 - trade_off.detection(alarm)),
-                percent(trade_off.detection(alarm)),
-                percent((1.0 - alarm + trade_off.detection(alarm)) / 2.0),
+                f"{100.0 * alarm:g} %",
+                percent_at_least(1.0 - trade_off.detection(alarm)),
+                percent_at_most(trade_off.detection(alarm)),
+                percent_at_most((1.0 - alarm + trade_off.detection(alarm)) / 2.0),
             )
             for alarm in FALSE_ALARMS
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Final, TypeAlias
 Points: TypeAlias = tuple[tuple[float, float], ...]
 Ticks: TypeAlias = tuple[tuple[float, str], ...]
 
+_UP: Final = decimal.Context(prec=3, rounding=decimal.ROUND_CEILING)
+_DOWN: Final = decimal.Context(prec=3, rounding=decimal.ROUND_FLOOR)
 _STEPS: Final = (1.0, 2.0, 5.0, 10.0)
 _MOST_DECADES: Final = 7  # between the ticks of an axis, more would touch
 
@@ -116,13 +119,21 @@ def number(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1000 or abs(value) >= 1e6 else f"{value:,.0f}"
 
 
-def percent(value: float) -> str:
-    """A chance; what is not certain never reads as 100 %."""
-    if 0.0 < value < 0.001:
-        return "below 0.1 %"
-    if 0.999 < value < 1.0:
-        return "above 99.9 %"
-    return f"{100.0 * value:.3g} %"
+def at_most(value: float) -> str:
+    """A bound from above, rounded up."""
+    if math.isinf(value):
+        return "unbounded"
+    return f"{float(_UP.create_decimal_from_float(value)):.3g}"
+
+
+def percent_at_most(value: float) -> str:
+    """A chance bounded from above, rounded up."""
+    return f"{at_most(100.0 * value)} %"
+
+
+def percent_at_least(value: float) -> str:
+    """A chance bounded from below, rounded down."""
+    return f"{float(_DOWN.create_decimal_from_float(100.0 * value)):.3g} %"
 
 
 def decades_around(values: Sequence[float], *, least: int, most: int) -> tuple[int, int]:

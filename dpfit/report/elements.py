@@ -6,12 +6,15 @@ of an element, which the serialiser escapes; no markup is put together from text
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 from xml.etree.ElementTree import Element
 
 Child: TypeAlias = "Element | str"
 
+_POWER: Final = re.compile(r"(?<=\de)-(?=\d)")  # no line ends within 1e-06
 _LONGEST: Final = 120  # characters of a name; a hostile one may have a million
 
 
@@ -32,7 +35,7 @@ def element(tag: str, *children: Child | None, **attributes: object) -> Element:
         made.set(key, clean(f"{value:.3f}" if isinstance(value, float) else str(value)))
     for child in children:
         if isinstance(child, str):
-            _append_text(made, clean(child))
+            _append_text(made, _POWER.sub("\N{NON-BREAKING HYPHEN}", clean(child)))
         elif child is not None:
             made.append(child)
     return made
@@ -63,7 +66,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def table(caption: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Element:
+def table(caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Element:
     """A table that scrolls by itself where the screen is narrower; the first column names rows."""
     body = [
         element(
@@ -78,9 +81,7 @@ def table(caption: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> E
         element(
             "table",
             element("caption", caption),
-            element(
-                "thead", element("tr", *(element("th", name, scope="col") for name in head))
-            ),
+            element("thead", element("tr", *(element("th", name, scope="col") for name in head))),
             element("tbody", *body),
         ),
         class_="scroll",

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
 
 from dpfit import __version__
 from dpfit.privacy.accountant import Cost
+from dpfit.privacy.adjacency import Adjacency
 from dpfit.report.attack import TradeOff, attack_chart, privacy_chart
-from dpfit.report.chart import Chart, number, percent
+from dpfit.report.chart import Chart, at_most, percent_at_most
 from dpfit.report.elements import Child, element, serialised, shortened, table
 from dpfit.report.largest import Largest
 from dpfit.report.plan import Plan
@@ -85,8 +84,8 @@ class ModelPage:
         if self.run.private:
             charts = [privacy_chart(self.run.cost, total, self.run.delta)]
             charts.append(attack_chart(TradeOff.of(self.run.cost)))
-        if self.ledger is not None:
-            charts.append(self.ledger.spending.chart())
+        if self.ledger is not None and (spending := self.ledger.spending.chart()) is not None:
+            charts.append(spending)
         if self.plan is not None:
             charts.append(self.plan.chart(self.run.epsilon if self.run.private else None))
         return charts
@@ -116,14 +115,17 @@ class ModelPage:
         trade_off = TradeOff.of(run.cost)
         delta = "pure" if run.delta == 0.0 else f"at delta {run.delta:g}"
         cards = [
-            (number(run.epsilon), f"epsilon, {delta}"),
-            (percent(trade_off.success), "right guesses of the best attacker, of 50 % by chance"),
+            (at_most(run.epsilon), f"epsilon, {delta}"),
+            (
+                percent_at_most(trade_off.success),
+                "right guesses of the best attacker, of 50 % by chance",
+            ),
         ]
         if self.ledger is not None:
             spending = self.ledger.spending
-            of_cap = "" if spending.cap is None else f" of {number(spending.cap)}"
+            of_cap = "" if spending.cap is None else f" of {spending.cap:g}"
             said = f"epsilon spent in the ledger, at delta {spending.delta:g}"
-            cards.append((f"{number(spending.spent)}{of_cap}", said))
+            cards.append((f"{at_most(spending.spent)}{of_cap}", said))
         items = (element("li", element("strong", value), said) for value, said in cards)
         return [element("ul", *items, class_="facts")]
 
@@ -136,7 +138,7 @@ class ModelPage:
             parts.append(element("p", group_note(run)))
         rows = [(fact.name, fact.value, fact.origin) for fact in run.facts]
         parts += [
-            element("h2", "Under which assumptions"),
+            element("h2", "Under which assumptions" if run.private else "Public facts"),
             element("p", assumptions(run)),
             table("Public facts", ("fact", "value", "whose word"), rows),
         ]
@@ -148,19 +150,16 @@ class ModelPage:
         return parts
 
     def _spent(self, chart: Chart | None) -> list[Element]:
-        if self.ledger is None or chart is None:
+        if self.ledger is None:
             return []
         spending, number_of_run = self.ledger.spending, self.ledger.run
         said: list[Child] = [f"In the ledger {spending.sentence()}. "]
         if number_of_run is None:
-            said.append(
-                element("strong", "No run of this ledger released this very model file.")
-            )
+            said.append(element("strong", "No run of this ledger released this very model file."))
         else:
             said.append(f"This model was released by run {number_of_run}.")
-        if math.isinf(spending.spent):
-            said.append(" The total is unbounded: a run that is not private is among them.")
-        return [*_shown(chart, heading="Budget spent over time", before=element("p", *said))]
+        said.append(" Every entry was verified against the chain of hashes.")
+        return _shown(chart, heading="Budget spent over time", before=element("p", *said))
 
     def _largest(self) -> list[Element]:
         largest = self.largest
@@ -189,18 +188,11 @@ class ModelPage:
     def _expected(self, chart: Chart | None) -> list[Element]:
         if chart is None or self.plan is None:
             return []
-        return [
-            *_shown(
-                chart,
-                heading="What another epsilon would do",
-                before=element("p", f"For {self.plan.sentence()}. {_PLAN_TEXT}"),
-            )
-        ]
+        before = element("p", f"For {self.plan.sentence()}. {_PLAN_TEXT}")
+        return _shown(chart, heading="What another epsilon would do", before=before)
 
     def _settings(self) -> list[Element]:
-        released = [
-            (event.label, event.mechanism, f"{event.count:,}") for event in self.run.events
-        ]
+        released = [(event.label, event.mechanism, f"{event.count:,}") for event in self.run.events]
         settings = [*self.run.settings.items()]
         return [
             element("h2", "Settings and releases"),
@@ -225,6 +217,8 @@ _PLAN_TEXT: Final = (
 def plan_page(plan: Plan, marked: float | None) -> bytes:
     """The page of a plan."""
     chart = plan.chart(marked)
+    bound = 2 if plan.adjacency is Adjacency.REPLACE_ONE else 1
+    scale = f"{bound} sqrt(d)/(n mu)"
     noise = "d/n + d scale²" if plan.sparsity is None else "s log d/n + 2 s log d scale²"
     rate = (
         "d/n + d² log(1/delta)/(n epsilon)²"
@@ -236,7 +230,11 @@ def plan_page(plan: Plan, marked: float | None) -> bytes:
         element("p", f"{plan.sentence()}", class_="soft"),
         element("p", _PLAN_TEXT),
         *_shown(chart, heading="Error against epsilon"),
-        element("p", f"Expected from the noise: {noise}. Minimax rate: {rate} (Cai, Wang, Zhang)."),
+        element(
+            "p",
+            f"Expected from the noise: {noise}, with scale = {scale}, the noise of one mean "
+            f"gradient that spends the whole mu. Minimax rate: {rate} (Cai, Wang and Zhang).",
+        ),
         footer="Computed from the public numbers above. No data was read, nothing was charged.",
     )
 
@@ -271,22 +269,22 @@ def _style() -> Element:
     return made
 
 
-def _shown(
-    *charts: Chart | None, heading: str, before: Element | None = None
-) -> Sequence[Element]:
+def _shown(*charts: Chart | None, heading: str, before: Element | None = None) -> list[Element]:
     """Pictures under a heading, each with the table that says the same."""
     panels = [
         element(
             "section",
             element("h3", chart.title) if len(charts) > 1 else None,
             figure(chart),
-            table(f"{chart.title}, in numbers", chart.head, list(chart.rows)),
+            table(f"{chart.title}, in numbers", chart.head, chart.rows),
         )
         for chart in charts
         if chart is not None
     ]
-    if not panels:
+    if not panels and before is None:
         return []
-    row = element("div", *panels, class_="pair" if len(panels) > 1 else "single")
+    row = None
+    if panels:
+        row = element("div", *panels, class_="pair" if len(panels) > 1 else "single")
     parts = [element("h2", heading), before, row]
     return [part for part in parts if part is not None]

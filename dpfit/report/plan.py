@@ -32,6 +32,7 @@ from dpfit.privacy.conversion import gaussian_mu
 from dpfit.report.chart import Axis, Chart, Series, decades_around, number
 
 EPSILONS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+_NEAR: Final = 0.01  # an epsilon that a run certifies is a little below what was asked
 _DRAWN: Final = tuple(0.1 * 10.0 ** (place / 20) for place in range(41))  # to 10
 
 
@@ -86,7 +87,10 @@ class Plan:
 
     def epsilons(self, marked: float | None) -> list[float]:
         """Those of the table, a marked one among them."""
-        return sorted({*EPSILONS, *([] if marked is None else [marked])})
+        if marked is None:
+            return [*EPSILONS]
+        others = (epsilon for epsilon in EPSILONS if abs(epsilon / marked - 1.0) > _NEAR)
+        return sorted([*others, marked])
 
     def chart(self, marked: float | None = None) -> Chart:
         """Both against epsilon; ``marked`` is the positive epsilon of a run."""
@@ -109,7 +113,6 @@ class Plan:
             series=tuple(series),
             head=("epsilon", "expected error", "minimax rate"),
             rows=tuple(
-                (number(e), number(self.expected(e)), number(self.yardstick(e)))
-                for e in epsilons
+                (number(e), number(self.expected(e)), number(self.yardstick(e))) for e in epsilons
             ),
         )

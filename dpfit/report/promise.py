@@ -6,7 +6,7 @@ import math
 
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.report.attack import TradeOff
-from dpfit.report.chart import number, percent
+from dpfit.report.chart import at_most, percent_at_most
 from dpfit.report.released_run import ReleasedRun
 
 _LARGEST_ODDS = 1e4  # a factor above it says nothing
@@ -55,11 +55,11 @@ def _bound(run: ReleasedRun) -> str:
     if math.isinf(epsilon):
         return "No finite epsilon follows from what was released."
     odds = math.exp(epsilon) if epsilon < 700.0 else math.inf
-    factor = f"at most {number(odds)}"
+    factor = f"at most {at_most(odds)}"
     if odds > _LARGEST_ODDS:
         factor = f"more than {_LARGEST_ODDS:,.0f}, which is no protection to speak of,"
     chance = "" if run.delta == 0.0 else f", except with a chance of about {run.delta:g}"
-    stated = f"epsilon {number(epsilon)}" + (
+    stated = f"epsilon {at_most(epsilon)}" + (
         " without a delta" if run.delta == 0.0 else f" at delta {run.delta:g}"
     )
     return (
@@ -72,15 +72,17 @@ def _attacker(run: ReleasedRun, trade_off: TradeOff) -> str:
     alarm = 0.01
     return (
         "An attacker who knows both data sets, and everything the run released, guesses right "
-        f"with a chance of at most {percent(trade_off.success)}; without the model it is 50 %. "
-        f"With false alarms in {percent(alarm)} of cases, at most "
-        f"{percent(trade_off.detection(alarm))} of true ones are found."
+        f"with a chance of at most {percent_at_most(trade_off.success)}; without the model "
+        f"it is 50 %. With false alarms in {100.0 * alarm:g} % of cases, at most "
+        f"{percent_at_most(trade_off.detection(alarm))} of true ones are found."
     )
 
 
 def assumptions(run: ReleasedRun) -> str:
     """What the promise takes as public."""
     assumed = [fact.name for fact in run.facts if fact.origin == "assumed"]
+    if not run.private:
+        return "These facts were taken as public when it was fitted."
     if not assumed:
         return "The promise takes these facts as public. None of them was read off the data."
     return (

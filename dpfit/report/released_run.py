@@ -95,7 +95,7 @@ class ReleasedRun:
 
 
 def _run(provenance: Json, private: bool) -> ReleasedRun:
-    adjacency = Adjacency(provenance["adjacency"])
+    adjacency = Adjacency(str(provenance["adjacency"]))
     events = tuple(events_of(provenance["events"]))
     cost = compose(events, adjacency)
     facts = as_mapping(provenance["public_facts"], "public_facts")

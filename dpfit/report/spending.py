@@ -12,7 +12,7 @@ from typing import Final
 from dpfit.privacy.accountant import NOTHING
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.ledger_document import LedgerDocument
-from dpfit.report.chart import Axis, Chart, Series, Ticks, number
+from dpfit.report.chart import Axis, Chart, Series, Ticks, at_most
 
 _MOST_POINTS: Final = 200
 _LONGEST_TABLE: Final = 8
@@ -65,15 +65,21 @@ class Spending:
 
     def sentence(self) -> str:
         """The sum in words."""
-        cap = "there is no cap" if self.cap is None else f"the cap is {number(self.cap)}"
+        cap = "there is no cap" if self.cap is None else f"the cap is {self.cap:g}"
         runs = "1 run" if len(self.times) == 1 else f"{len(self.times):,} runs"
-        spent = "without bound" if math.isinf(self.spent) else f"epsilon {number(self.spent)}"
-        return f"{runs} spent {spent} at delta {self.delta:g} ({self.adjacency}); {cap}"
+        spent = f"spent epsilon {at_most(self.spent)} at delta {self.delta:g} ({self.adjacency})"
+        if math.isinf(self.spent):
+            spent = "spent without bound, since a run that is not private is among them"
+        return f"{runs} {spent}; {cap}"
 
-    def chart(self) -> Chart:
-        """Steps that rise with each run, against the cap."""
+    def chart(self) -> Chart | None:
+        """Steps that rise with each run, against the cap; None if no epsilon is to be shown."""
+        if len(self.after) < 2 or math.isinf(self.after[1][1]):
+            return None
         places, axis = self._places()
         steps = [(places[run], epsilon) for run, epsilon in self.after if math.isfinite(epsilon)]
+        if math.isfinite(self.spent):
+            steps.append((axis.high, self.spent))
         spent = Series("spent", tuple(steps), steps=True)
         series, top = [spent], max(epsilon for _, epsilon in steps)
         if self.cap is not None:
@@ -94,7 +100,7 @@ class Spending:
         """The last runs, and what all before them came to."""
         runs = [(run, epsilon) for run, epsilon in self.after if run]
         return [
-            (str(run), self.times[run - 1], number(epsilon))
+            (str(run), _shown(self.times[run - 1]), at_most(epsilon))
             for run, epsilon in runs[-_LONGEST_TABLE:]
         ]
 
@@ -107,11 +113,11 @@ class Spending:
         known = [moment for moment in moments if moment is not None]
         ordered = known == sorted(known) and len(known) == len(moments)
         if not ordered or len(set(known)) < len(known) or len(known) < 2:
-            runs = len(moments)
-            return range(runs + 1), Axis.linear("runs", 0.0, float(max(runs, 1)))
+            runs = len(moments)  # the first lies between 0 and 1, and so on
+            return [0, *range(runs)], Axis.linear("runs", 0.0, float(runs), at_most=min(runs, 6))
         first, last = known[0], known[-1]
         lead = (last - first) / 20  # so that the first run rises from nothing
-        axis = Axis("time (UTC)", first - lead, last, _dates(first, last))
+        axis = Axis("time (UTC)", first - lead, last + lead, _dates(first, last))
         return [first - lead, *known], axis
 
 
@@ -120,6 +126,10 @@ def _seconds(time: str) -> float | None:
         return datetime.strptime(time, _TIME).replace(tzinfo=UTC).timestamp()
     except ValueError:
         return None
+
+
+def _shown(time: str) -> str:
+    return time if _seconds(time) is None else time[:16].replace("T", " ")
 
 
 def _dates(first: float, last: float) -> Ticks:

@@ -55,7 +55,7 @@ svg text{{font:12px system-ui,sans-serif;fill:var(--ink)}}
 .dot-0{{fill:var(--first)}}
 .dot-1{{fill:var(--second)}}
 .dot-2{{fill:var(--third)}}
-.bar{{width:7rem;height:.7rem;vertical-align:middle}}
+.bar{{width:min(7rem,22vw);height:.7rem;vertical-align:middle}}
 .bar rect{{fill:var(--first)}}
 .bar.negative rect{{fill:var(--second)}}
 .bar line{{stroke:var(--soft)}}
@@ -63,11 +63,13 @@ svg text{{font:12px system-ui,sans-serif;fill:var(--ink)}}
 .scroll:focus-visible{{outline:2px solid var(--first)}}
 table{{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}}
 caption{{text-align:left;padding:.25rem 0}}
-th,td{{text-align:left;vertical-align:top;padding:.25rem .9rem .25rem 0;
+th,td{{text-align:left;vertical-align:top;padding:.25rem min(.9rem,3vw) .25rem 0;
  border-bottom:1px solid var(--rule)}}
 th{{font-weight:600}}
-tbody th{{font-weight:400;min-width:6rem}}
-td{{min-width:4rem}}
+th,td{{overflow-wrap:break-word}}
+tbody th{{font-weight:400;overflow-wrap:anywhere;min-width:7.5rem}}
+figure+.scroll tbody th{{min-width:0;white-space:nowrap}}
+td{{min-width:3rem}}
 footer{{font-size:.9rem;border-top:1px solid var(--rule);margin-top:2.5rem;padding:1rem}}
 @media print{{
  :root{{color-scheme:light;{_LIGHT}}}

@@ -22,7 +22,7 @@ def figure(chart: Chart) -> Element:
     legend = element(
         "figcaption",
         *(
-            element("span", _swatch(place), " ", series.name, class_="key")
+            element("span", _swatch(series, place), " ", series.name, class_="key")
             for place, series in enumerate(chart.series)
         ),
     )
@@ -59,10 +59,12 @@ def bar(share: float) -> Element:
     )
 
 
-def _swatch(place: int) -> Element:
+def _swatch(series: Series, place: int) -> Element:
+    line = element("line", x1=1, y1=5, x2=27, y2=5, class_=f"line line-{place}")
+    dot = element("circle", cx=14, cy=5, r=4, class_=f"dot dot-{place}")
     return element(
         "svg",
-        element("line", x1=1, y1=5, x2=27, y2=5, class_=f"line line-{place}"),
+        dot if len(series.points) == 1 else line,
         viewBox="0 0 28 10",
         class_="swatch",
         aria_hidden="true",
@@ -86,9 +88,7 @@ def _x_axis(ticks: Ticks, chart: Chart) -> list[Element]:
         near_edge = x + 4.0 * len(label) > WIDTH
         anchor = "end" if near_edge else "middle"
         place = float(WIDTH - 1) if near_edge else x
-        parts.append(
-            element("text", label, x=place, y=_TOP + _HIGH + _LINE, text_anchor=anchor)
-        )
+        parts.append(element("text", label, x=place, y=_TOP + _HIGH + _LINE, text_anchor=anchor))
     middle = _LEFT + _WIDE / 2
     return [*parts, element("text", chart.x.label, x=middle, y=HEIGHT - 5, text_anchor="middle")]
 

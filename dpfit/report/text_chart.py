@@ -48,12 +48,12 @@ def drawn(chart: Chart, *, width: int, ascii_only: bool) -> list[str]:
 
 
 def _sampled(chart: Chart, across: int) -> list[float]:
-    """What was spent at the right end of each column."""
+    """What was spent at the middle of each column."""
     corners = chart.series[0].points
     values, place = [], 0
     for column in range(across):
-        end = (column + 1) / across
-        while place + 1 < len(corners) and chart.x.place(corners[place + 1][0]) <= end + 1e-9:
+        middle = (column + 0.5) / across
+        while place + 1 < len(corners) and chart.x.place(corners[place + 1][0]) <= middle:
             place += 1
         values.append(corners[place][1])
     return values
