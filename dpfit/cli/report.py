@@ -211,9 +211,9 @@ def _count(option: str, value: int | None) -> int:
 def _check_outputs(options: ReportOptions, reads: Sequence[str]) -> None:
     """Refuse what could not or must not be written, before anything is read."""
     if options.output == "-":
-        require_standard_output()
         if options.json:
             raise UsageError("-o - and --json exclude each other")
+        require_standard_output()
     else:
         check_target(options.output, force=options.force, reads=reads, replaces_models_only=False)
     if options.png is not None:
