@@ -198,7 +198,7 @@ class ModelPage:
             element("h2", "Settings and releases"),
             element(
                 "div",
-                table("Settings, which follow from public numbers alone", _PAIR, settings),
+                table("Settings", _PAIR, settings),
                 table("Released", ("what", "mechanism", "times"), released),
                 class_="pair",
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +15,7 @@ from dpfit.privacy.events import Event
 from dpfit.privacy.ledger_checkpoint import events_of
 from dpfit.report.elements import shortened
 
+_WORD: Final = re.compile(r"[a-z]{1,20}", re.ASCII)
 _SHOWN: Final = 12  # members of a list
 USUAL_DELTA: Final = 1e-6  # where the run asked for a budget without one
 
@@ -109,7 +111,7 @@ def _run(provenance: Json, private: bool) -> ReleasedRun:
     return ReleasedRun(
         dataset=str(provenance["dataset"]),
         algorithm=str(provenance["algorithm"]),
-        record=str(provenance.get("record", "row")),
+        record=_record(provenance.get("record", "row")),
         program=str(provenance["dpfit"]),
         private=private and not reproducible and math.isfinite(cost.rho_bound()),
         reproducible=reproducible,
@@ -121,6 +123,11 @@ def _run(provenance: Json, private: bool) -> ReleasedRun:
         settings=_settings(provenance),
         numbers=numbers,
     )
+
+
+def _record(name: object) -> str:
+    """Who is protected, if that is a word: sentences of the promise are built around it."""
+    return name if isinstance(name, str) and _WORD.fullmatch(name) else "record"
 
 
 def _delta(budget: object, cost: Cost) -> float:

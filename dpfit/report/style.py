@@ -71,6 +71,7 @@ tbody th{{font-weight:400;overflow-wrap:anywhere;min-width:7.5rem}}
 figure+.scroll tbody th{{min-width:0;white-space:nowrap}}
 td{{min-width:3rem}}
 footer{{font-size:.9rem;border-top:1px solid var(--rule);margin-top:2.5rem;padding:1rem}}
+@media (max-width:30rem){{svg text{{font-size:14px}}}}
 @media print{{
  :root{{color-scheme:light;{_LIGHT}}}
  body{{font-size:10pt}}

@@ -13,7 +13,7 @@ from dpfit.report.elements import element
 
 WIDTH, HEIGHT = 360, 250
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 10, 24, 42
-_LINE: Final = 15  # height of a line of text
+_LINE: Final = 17  # height of a line of text
 _WIDE, _HIGH = WIDTH - _LEFT - _RIGHT, HEIGHT - _TOP - _BOTTOM
 
 

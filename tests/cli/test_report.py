@@ -172,6 +172,7 @@ def test_hostile_names_stay_text(dpfit: Any) -> None:
         assert not {"src", "href", "style"} & set(attributes), tag
     for attack in ATTACKS[:3]:
         assert attack in page.text
+    assert "Exchange any one record for any other" in page.text
     assert page.style == STYLE
     assert "\x1b" not in page.text
     assert "\u202e" not in page.text

@@ -42,7 +42,7 @@ BACKGROUNDS = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 26)"}
 def test_a_page_fits_and_asks_for_nothing(
     dpfit: Any, browser: Any, scene: str, scheme: str, width: int
 ) -> None:
-    """As wide as the screen, text no smaller than 9 pixels, nothing fetched, run or refused."""
+    """As wide as the screen, text no smaller than 11 pixels, nothing fetched, run or refused."""
     args = SCENES[scene](dpfit)
     outcome = dpfit.here("report", *args)
     assert outcome.status == 0, outcome.err
@@ -58,9 +58,12 @@ def test_a_page_fits_and_asks_for_nothing(
     assert page.evaluate("window.pwned") is None
     shown = "getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(shown) == BACKGROUNDS[scheme]
-    sizes = """[...document.querySelectorAll("figure svg")].map(
-        svg => 12 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"""
-    assert all(size >= 9.0 for size in page.evaluate(sizes))
+    sizes = """[...document.querySelectorAll("figure svg text")].map(text => {
+        const svg = text.ownerSVGElement;
+        const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+        return scale * parseFloat(getComputedStyle(text).fontSize);
+    })"""
+    assert min(page.evaluate(sizes)) >= 11.0
     inside = """[...document.querySelectorAll("figure svg")].every(svg => {
         const frame = svg.getBoundingClientRect();
         return [...svg.querySelectorAll("text")].every(text => {
