@@ -1534,6 +1534,41 @@ FAULTS = [
         "return text",
         "tests/data/test_remote.py",
     ),
+    Fault(
+        "a bound is shown rounded down",
+        "report/chart.py",
+        "_UP: Final = decimal.Context(prec=3, rounding=decimal.ROUND_CEILING)",
+        "_UP: Final = decimal.Context(prec=3, rounding=decimal.ROUND_FLOOR)",
+        "tests/report/test_attack.py",
+    ),
+    Fault(
+        "the best attacker gains nothing from delta",
+        "report/attack.py",
+        "bounds.append(delta + math.exp(epsilon) * false_alarm)",
+        "bounds.append(math.exp(epsilon) * false_alarm)",
+        "tests/report/test_attack.py",
+    ),
+    Fault(
+        "a report believes what a model says of itself",
+        "report/released_run.py",
+        "private=private and not reproducible and math.isfinite(cost.rho_bound()),",
+        "private=private,",
+        "tests/cli/test_report.py",
+    ),
+    Fault(
+        "a page may load what it likes",
+        "report/page.py",
+        "default-src 'none';",
+        "default-src *;",
+        "tests/cli/test_report.py",
+    ),
+    Fault(
+        "a plan takes a replaced record for one that is left out",
+        "report/plan.py",
+        "bound = 2.0 if self.adjacency is Adjacency.REPLACE_ONE else 1.0",
+        "bound = 1.0",
+        "tests/report/test_plan.py",
+    ),
 ]
 
 

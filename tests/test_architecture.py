@@ -17,6 +17,7 @@ SHARED = {"errors", "memory"}
 ALLOWED = {
     "cli": {
         "audit",
+        "report",
         "estimators",
         "fitting",
         "algorithms",
@@ -27,6 +28,7 @@ ALLOWED = {
         "files",
     },
     "estimators": {"fitting", "algorithms", "losses", "privacy", "design", "data", "files"},
+    "report": {"privacy", "data", "files"},
     "audit": {"fitting", "algorithms", "losses", "privacy", "design", "data"},
     "fitting": {"algorithms", "losses", "privacy", "design", "data", "files"},
     "algorithms": {"privacy", "losses"},

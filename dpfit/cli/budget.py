@@ -38,7 +38,7 @@ _CAP: Final = ("cap_eps", "cap_delta")
 _OPTIONS: Final = {
     Mode.CALCULATE: (*_ASKED, "iterations", *_SENSITIVITY),
     Mode.START: _CAP,
-    Mode.ADD_UP: ("delta",),
+    Mode.ADD_UP: ("delta", "plot"),
 }
 
 
@@ -78,6 +78,9 @@ class BudgetCommandOptions(BudgetOptions, LockOptions, OutputOptions):
     cap_delta: Annotated[
         float | None, typer.Option("--cap-delta", metavar="D", help="Delta of the cap.")
     ] = None
+    plot: Annotated[
+        bool, typer.Option("--plot", help="Draw what LEDGER spent over time, against its cap.")
+    ] = False
 
 
 def budget(options: BudgetCommandOptions) -> None:
@@ -104,7 +107,7 @@ def _mode(options: BudgetCommandOptions) -> Mode:
     elif any(getattr(options, name) is not None for name in _CAP):
         mode = Mode.START
     for name in sorted({name for names in _OPTIONS.values() for name in names}):
-        if name not in _OPTIONS[mode] and getattr(options, name) is not None:
+        if name not in _OPTIONS[mode] and getattr(options, name) not in (None, False):
             raise UsageError(
                 f"--{name.replace('_', '-')} has no meaning {mode.value}",
                 hint="--print-config shows where each option comes from",
@@ -147,6 +150,13 @@ def _add_up(options: BudgetCommandOptions, path: str) -> None:
     if options.adjacency not in (adjacency, Adjacency.REPLACE_ONE):
         raise UsageError(f"the cap of {path} is under {adjacency}: leave --adjacency out")
     deltas = TABLE_DELTAS if options.delta is None else (options.delta,)
+    if options.plot:
+        if options.json:
+            raise UsageError("--plot and --json exclude each other")
+        from dpfit.cli.budget_plot import show_spending
+
+        show_spending(document, adjacency, options.delta, options.streams())
+        return
     if options.json:
         options.streams().result_json(ledger_json(document, adjacency, deltas))
         return
@@ -201,7 +211,7 @@ def _sensitivity(options: BudgetCommandOptions) -> float | None:
     if options.sensitivity is not None and options.records is not None:
         raise UsageError("--sensitivity and --records exclude each other")
     for name in ("row_norm", "residual_clip"):
-        if options.records is None and getattr(options, name) is not None:
+        if options.records is None and getattr(options, name) not in (None, False):
             raise UsageError(f"--{name.replace('_', '-')} needs --records beside it")
     if options.sensitivity is not None:
         return _size("--sensitivity", options.sensitivity)

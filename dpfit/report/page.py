@@ -1,0 +1,290 @@
+"""The page of a model, and that of a plan: one file, which asks nothing of any network.
+
+Its policy lets a browser load nothing and run nothing; the one style sheet is named by its hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from dpfit import __version__
+from dpfit.privacy.accountant import Cost
+from dpfit.privacy.adjacency import Adjacency
+from dpfit.report.attack import TradeOff, attack_chart, privacy_chart
+from dpfit.report.chart import Chart, at_most, percent_at_most
+from dpfit.report.elements import Child, element, serialised, shortened, table
+from dpfit.report.largest import Largest
+from dpfit.report.plan import Plan
+from dpfit.report.promise import OUTSIDE, assumptions, group_note, not_private, promise
+from dpfit.report.released_run import ReleasedRun
+from dpfit.report.spending import Spending
+from dpfit.report.style import STYLE
+from dpfit.report.svg import bar, figure
+
+_NOTHING_NEW: Final = (
+    "Everything here is computed from the model and the ledger, which are released already, and "
+    "from public facts. Nothing new is released, and nothing was charged for it."
+)
+
+
+@dataclass(frozen=True)
+class LedgerPart:
+    """What the page says of a ledger.
+
+    Attributes
+    ----------
+    spending : Spending
+        Under the relation of its cap, if it has one.
+    total : Cost
+        Of all its runs, under the relation of the model's run.
+    run : int or None
+        Number of the run that released the model, by the hash of its file; None if no run did.
+    """
+
+    spending: Spending
+    total: Cost
+    run: int | None
+
+
+@dataclass(frozen=True)
+class ModelPage:
+    """All that the page of a model shows.
+
+    Attributes
+    ----------
+    run : ReleasedRun
+    largest : Largest
+    ledger : LedgerPart or None
+    """
+
+    run: ReleasedRun
+    largest: Largest
+    ledger: LedgerPart | None
+
+    @property
+    def plan(self) -> Plan | None:
+        """Error against epsilon for the numbers of this run, where it has them."""
+        numbers = self.run.numbers
+        rows, features = numbers.get("rows", 0), numbers.get("features", 0)
+        if rows < 1 or features < 1 or not 0.0 < self.run.delta < 1.0:
+            return None
+        sparsity = numbers.get("sparsity")
+        if sparsity is not None and not 1 <= sparsity < features:
+            sparsity = None
+        return Plan(rows, features, sparsity, self.run.delta, self.run.adjacency)
+
+    def charts(self) -> list[Chart]:
+        """The pictures, in their order; those of privacy only where there is some."""
+        charts = []
+        total = self.ledger.total if self.ledger else None
+        if self.run.private:
+            charts = [privacy_chart(self.run.cost, total, self.run.delta)]
+            charts.append(attack_chart(TradeOff.of(self.run.cost)))
+        if self.ledger is not None and (spending := self.ledger.spending.chart()) is not None:
+            charts.append(spending)
+        if self.plan is not None:
+            charts.append(self.plan.chart(self.run.epsilon if self.run.private else None))
+        return charts
+
+    def to_bytes(self) -> bytes:
+        """The document; the same files give the same bytes."""
+        run = self.run
+        charts = {chart.name: chart for chart in self.charts()}
+        title = f"{shortened(run.dataset)}: {shortened(run.algorithm)}"
+        return document(
+            f"Privacy report of {title}",
+            element("p", f"A model of {title}, by dpfit {shortened(run.program)}", class_="soft"),
+            *self._head(),
+            *self._promise(),
+            *_shown(charts.get("privacy-curve"), charts.get("trade-off"), heading="How much"),
+            *self._spent(charts.get("spending")),
+            *self._largest(),
+            *self._expected(charts.get("plan")),
+            *self._settings(),
+        )
+
+    def _head(self) -> list[Element]:
+        run = self.run
+        if not run.private:
+            text = element("strong", "NOT PRIVATE")
+            return [element("div", text, not_private(run), class_="alarm", role="alert")]
+        trade_off = TradeOff.of(run.cost)
+        delta = "pure" if run.delta == 0.0 else f"at delta {run.delta:g}"
+        cards = [
+            (at_most(run.epsilon), f"epsilon, {delta}"),
+            (
+                percent_at_most(trade_off.success),
+                "right guesses of the best attacker, of 50 % by chance",
+            ),
+        ]
+        if self.ledger is not None:
+            spending = self.ledger.spending
+            of_cap = "" if spending.cap is None else f" of {spending.cap:g}"
+            said = f"epsilon spent in the ledger, at delta {spending.delta:g}"
+            cards.append((f"{at_most(spending.spent)}{of_cap}", said))
+        items = (element("li", element("strong", value), said) for value, said in cards)
+        return [element("ul", *items, class_="facts")]
+
+    def _promise(self) -> list[Element]:
+        run = self.run
+        parts: list[Element] = []
+        if run.private:
+            parts.append(element("h2", "What is promised"))
+            parts += [element("p", text) for text in promise(run, TradeOff.of(run.cost))]
+            parts.append(element("p", group_note(run)))
+        rows = [(fact.name, fact.value, fact.origin) for fact in run.facts]
+        parts += [
+            element("h2", "Under which assumptions" if run.private else "Public facts"),
+            element("p", assumptions(run)),
+            table("Public facts", ("fact", "value", "whose word"), rows),
+        ]
+        if run.private:
+            parts += [
+                element("h2", "What is outside the promise"),
+                element("ul", *(element("li", text) for text in OUTSIDE)),
+            ]
+        return parts
+
+    def _spent(self, chart: Chart | None) -> list[Element]:
+        if self.ledger is None:
+            return []
+        spending, number_of_run = self.ledger.spending, self.ledger.run
+        said: list[Child] = [f"In the ledger {spending.sentence()}. "]
+        if number_of_run is None:
+            said.append(element("strong", "No run of this ledger released this very model file."))
+        else:
+            said.append(f"This model was released by run {number_of_run}.")
+        said.append(" Every entry was verified against the chain of hashes.")
+        return _shown(chart, heading="Budget spent over time", before=element("p", *said))
+
+    def _largest(self) -> list[Element]:
+        largest = self.largest
+        top = max((abs(value) for _, value in largest.rows), default=0.0)
+        rows = [
+            element(
+                "tr",
+                element("th", name, scope="row"),
+                element("td", f"{value:.4g}"),
+                element("td", bar(value / top) if top else None),
+            )
+            for name, value in largest.rows
+        ]
+        head = (*(element("th", name, scope="col") for name in largest.head), element("td"))
+        body = element(
+            "table",
+            element("caption", largest.title),
+            element("thead", element("tr", *head)),
+            element("tbody", *rows),
+        )
+        scroll = element(
+            "div", body, class_="scroll", role="region", tabindex=0, aria_label=largest.title
+        )
+        return [element("h2", largest.title), element("p", largest.note), scroll]
+
+    def _expected(self, chart: Chart | None) -> list[Element]:
+        if chart is None or self.plan is None:
+            return []
+        before = element("p", f"For {self.plan.sentence()}. {_PLAN_TEXT}")
+        return _shown(chart, heading="What another epsilon would do", before=before)
+
+    def _settings(self) -> list[Element]:
+        released = [(event.label, event.mechanism, f"{event.count:,}") for event in self.run.events]
+        settings = [*self.run.settings.items()]
+        return [
+            element("h2", "Settings and releases"),
+            element(
+                "div",
+                table("Settings", _PAIR, settings),
+                table("Released", ("what", "mechanism", "times"), released),
+                class_="pair",
+            ),
+        ]
+
+
+_PAIR: Final = ("setting", "value")
+_PLAN_TEXT: Final = (
+    "What to expect from the noise of one release that spends everything, for columns on a scale "
+    "of one, residuals within 1 and a well conditioned design; and, as a yardstick, the minimax "
+    "rate, which no private method beats by more than a constant and powers of log n. Real data "
+    "differ: read off the shape, and how much a doubled epsilon buys, not the height."
+)
+
+
+def plan_page(plan: Plan, marked: float | None) -> bytes:
+    """The page of a plan."""
+    chart = plan.chart(marked)
+    bound = 2 if plan.adjacency is Adjacency.REPLACE_ONE else 1
+    scale = f"{bound} sqrt(d)/(n mu)"
+    noise = "d/n + d scale²" if plan.sparsity is None else "s log d/n + 2 s log d scale²"
+    rate = (
+        "d/n + d² log(1/delta)/(n epsilon)²"
+        if plan.sparsity is None
+        else "s log d/n + (s log d)² log(1/delta)/(n epsilon)²"
+    )
+    return document(
+        "Error to expect, before anything is spent",
+        element("p", f"{plan.sentence()}", class_="soft"),
+        element("p", _PLAN_TEXT),
+        *_shown(chart, heading="Error against epsilon"),
+        element(
+            "p",
+            f"Expected from the noise: {noise}, with scale = {scale}, the noise of one mean "
+            f"gradient that spends the whole mu. Minimax rate: {rate} (Cai, Wang and Zhang).",
+        ),
+        footer="Computed from the public numbers above. No data was read, nothing was charged.",
+    )
+
+
+def document(title: str, *parts: Element, footer: str = _NOTHING_NEW) -> bytes:
+    """A page with a title; its style is its own, and nothing else is let in."""
+    sheet = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{sheet}'; base-uri 'none'; form-action 'none'"
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="generator", content=f"dpfit {__version__}"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        _style(),
+    )
+    first, *rest = parts
+    body = element(
+        "body",
+        element("header", element("h1", title), first),
+        element("main", *rest),
+        element("footer", element("p", footer)),
+    )
+    return serialised(element("html", head, body, lang="en"))
+
+
+def _style() -> Element:
+    made = Element("style")
+    made.text = STYLE
+    return made
+
+
+def _shown(*charts: Chart | None, heading: str, before: Element | None = None) -> list[Element]:
+    """Pictures under a heading, each with the table that says the same."""
+    panels = [
+        element(
+            "section",
+            element("h3", chart.title) if len(charts) > 1 else None,
+            figure(chart),
+            table(f"{chart.title}, in numbers", chart.head, chart.rows),
+        )
+        for chart in charts
+        if chart is not None
+    ]
+    if not panels and before is None:
+        return []
+    row = None
+    if panels:
+        row = element("div", *panels, class_="pair" if len(panels) > 1 else "single")
+    parts = [element("h2", heading), before, row]
+    return [part for part in parts if part is not None]
