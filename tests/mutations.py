@@ -1382,7 +1382,7 @@ FAULTS = [
         "the model is told to the ledger before it is written",
         "cli/charged_run.py",
         "                write_atomically(path, model, overwrite=overwrite)\n",
-        "                self._ledger.close(str(self._run), 'released')\n"
+        "                self._charge.release(model)\n"
         "                write_atomically(path, model, overwrite=overwrite)\n"
         "                return\n",
         "tests/cli/test_kills.py",
