@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpfit.algorithms.outcome import Outcome
-from dpfit.cli.reading import cpu_count
 from dpfit.cli.row_inputs import RowInputs
 from dpfit.cli.run_files import RunFiles
 from dpfit.cli.sizes import bytes_of
 from dpfit.cli.streams import Streams
+from dpfit.data.pipeline import cpu_count
 from dpfit.design.storage import Storage
 from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.linear_model import LinearModel
