@@ -84,7 +84,7 @@ class LinearEstimator(PrivateEstimator):
             target = self._target(y)
             weight = None if sample_weight is None else _weights(sample_weight, X)
             fitted = self._planned(request, X, target, weight)
-            warn_before_run(fitted.plan.facts, fitted.events, request, records="rows", stacklevel=5)
+            warn_before_run(fitted.plan.facts, fitted.events, request, records="rows", stacklevel=4)
             columns = self._feature_map(label if isinstance(label, str) else None)
             model, entry = run_charged(
                 fitted,

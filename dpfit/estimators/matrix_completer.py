@@ -142,7 +142,7 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
             _check_strict(request)
             fitted = MatrixFit(request, ratings, n_items=n_items, source=_SOURCE)
             warn_before_run(
-                fitted.plan.facts, fitted.events, request, records="users", stacklevel=4
+                fitted.plan.facts, fitted.events, request, records="users", stacklevel=3
             )
             names = getattr(self, "feature_names_in_", np.arange(1, n_items + 1))
             model, entry = run_charged(

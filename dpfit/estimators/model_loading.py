@@ -73,10 +73,9 @@ def _linear(model: LinearModel, path: str) -> SparseClassifier | SparseRegressor
         raise _of_the_command_line(path)
     algo: Any = model.provenance["algorithm"]
     base = model.index_base
+    estimator: SparseClassifier | SparseRegressor | MedianRegressor
     if model.classes is not None:
-        estimator: SparseClassifier | SparseRegressor | MedianRegressor = SparseClassifier(
-            algo=algo, loss=model.loss, index_base=base
-        )
+        estimator = SparseClassifier(algo=algo, loss=model.loss, index_base=base)
     elif model.loss == "absolute":
         settings: Any = model.provenance["settings"]
         estimator = MedianRegressor(

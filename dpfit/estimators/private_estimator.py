@@ -17,7 +17,7 @@ from dpfit.estimators.callers import refuse_search, warn_of_fitted_steps
 from dpfit.estimators.python_words import in_python_words
 from dpfit.files.atomic import write_atomically
 from dpfit.fitting import matrix_request, request
-from dpfit.fitting.checks import one_of
+from dpfit.fitting.checks import one_of, within
 from dpfit.privacy.adjacency import Adjacency
 
 _ORIGINALS: Final = {*request.ORIGINALS, *matrix_request.ORIGINALS}
@@ -73,6 +73,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             warn_of_fitted_steps()
         plain = {field.name: _plain(field, getattr(self, field.name)) for field in fields(self)}
         one_of("--adjacency", plain["adjacency"], tuple(Adjacency))
+        within("--lock-timeout", plain["lock_timeout"], 0.0, 1e8)
         plain["adjacency"] = Adjacency(plain["adjacency"])
         return SimpleNamespace(**plain)
 
