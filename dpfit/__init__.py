@@ -38,7 +38,7 @@ def __getattr__(name: str) -> object:
     try:
         from dpfit import estimators
     except ModuleNotFoundError as error:
-        if error.name != "sklearn":
+        if (error.name or "").partition(".")[0] != "sklearn":
             raise
         raise ImportError(
             f"dpfit.{name} needs scikit-learn: pip install 'dpfit[sklearn]'"
