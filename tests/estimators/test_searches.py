@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.ensemble import BaggingClassifier
-from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.model_selection import (
     GridSearchCV,
     RandomizedSearchCV,
@@ -100,9 +99,6 @@ def test_a_pipeline_works() -> None:
     assert pipeline.predict(X).shape == (80,)
     assert pipeline.predict_proba(X).shape == (80, 2)
     assert pipeline[-1].privacy_.epsilon == pytest.approx(4.0, rel=1e-3)
-    texts = [f"word{label} common" for label in Y]
-    hashed = make_pipeline(HashingVectorizer(n_features=12), unfitted())
-    assert hashed.fit(texts, Y).score(texts, Y) >= 0.0
 
 
 def test_a_step_that_learns_is_warned_of() -> None:
