@@ -1473,10 +1473,38 @@ FAULTS = [
         "the model is told to the ledger before it is written",
         "cli/charged_run.py",
         "                write_atomically(path, model, overwrite=overwrite)\n",
-        "                self._ledger.close(str(self._run), 'released')\n"
+        "                self._charge.release(model)\n"
         "                write_atomically(path, model, overwrite=overwrite)\n"
         "                return\n",
         "tests/cli/test_kills.py",
+    ),
+    Fault(
+        "a search on private data is not noticed",
+        "estimators/callers.py",
+        '_SEARCHES: Final = "sklearn.model_selection."',
+        '_SEARCHES: Final = "sklearn.nothing."',
+        "tests/estimators/test_searches.py",
+    ),
+    Fault(
+        "a fit that names no ledger is charged nowhere",
+        "estimators/charged_run.py",
+        "    if path is False:",
+        "    if not path:",
+        "tests/estimators/test_parameters.py",
+    ),
+    Fault(
+        "the width of a sparse matrix goes as public without a word",
+        "estimators/linear.py",
+        "outside_records=not sparse",
+        "outside_records=True",
+        "tests/estimators/test_parameters.py",
+    ),
+    Fault(
+        "a fit from Python does not warn of assumed facts",
+        "estimators/privacy_statement.py",
+        "    if assumed := facts.assumed():",
+        "    if assumed := facts.assumed()[:0]:",
+        "tests/estimators/test_parameters.py",
     ),
     Fault(
         "sums of private rows in the open",

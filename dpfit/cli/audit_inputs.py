@@ -16,7 +16,6 @@ from dpfit.cli.matrix_options import MatrixOptions
 from dpfit.cli.model_options import ModelOptions
 from dpfit.cli.options import BudgetOptions
 from dpfit.cli.rating_reading import rating_options
-from dpfit.cli.requested_budget import requested_budget
 from dpfit.cli.row_inputs import RowInputs
 from dpfit.cli.row_options import RowOptions
 from dpfit.data.id_table import IdTable, read_ids
@@ -27,6 +26,7 @@ from dpfit.fitting import matrix_request
 from dpfit.fitting.checks import one_of
 from dpfit.fitting.matrix_request import PRIVATE, MatrixRequest
 from dpfit.fitting.request import ALGORITHMS, AUTO, ORIGINALS, FitRequest, only_loss
+from dpfit.fitting.requested_budget import requested_budget
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 

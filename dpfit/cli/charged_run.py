@@ -1,9 +1,8 @@
-"""The ledger's side of one run: what was reserved ends as released or aborted, once."""
+"""A charged run of the command line, which signals may end, and the writing of its model."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from dpfit.cli import signals
 from dpfit.errors import DpfitError
 from dpfit.files.atomic import write_atomically
+from dpfit.fitting.charge import Charge
 
 if TYPE_CHECKING:
     from dpfit.cli.run_files import RunFiles
@@ -51,14 +51,12 @@ class ChargedRun:
     """
 
     def __init__(self, events: Sequence[Event], ledger: Ledger) -> None:
-        self._events = events
-        self._ledger = ledger
-        self._run: str | None = None
+        self._charge = Charge(events, ledger)
 
     def reserve(self, description: Json) -> None:
         """Put the charge on disk."""
         with signals.uninterrupted():
-            self._run = self._ledger.reserve(self._events, description)
+            self._charge.reserve(description)
 
     def write(self, model: bytes, path: str, *, overwrite: bool) -> None:
         """Write the model whole and tell the ledger; ``-`` is standard output."""
@@ -69,20 +67,15 @@ class ChargedRun:
         with signals.uninterrupted():
             if path != "-":
                 write_atomically(path, model, overwrite=overwrite)
-            # From here on a failure is that of the last entry itself, not of the run.
-            run, self._run = self._run, None
-            assert run is not None
-            self._ledger.close(run, "released", model_sha256=hashlib.sha256(model).hexdigest())
+            self._charge.release(model)
 
     def abort(self, error: BaseException) -> None:
-        """Say that the run ended without a model; the charge stays with or without this entry."""
-        if self._run is None:
-            return
+        """Say that the run ended without a model."""
         reason = type(error).__name__
         if isinstance(error, signals.Interrupted):
             reason = error.number.name
         with contextlib.suppress(DpfitError), signals.uninterrupted():
-            self._ledger.close(self._run, "aborted", reason=reason)
+            self._charge.abort(reason)
 
 
 @contextlib.contextmanager

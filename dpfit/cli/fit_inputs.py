@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpfit.algorithms.outcome import Outcome
-from dpfit.cli.reading import cpu_count
-from dpfit.cli.requested_budget import requested_budget
 from dpfit.cli.row_inputs import RowInputs
 from dpfit.cli.run_files import RunFiles
 from dpfit.cli.streams import Streams
+from dpfit.data.pipeline import cpu_count
 from dpfit.data.remote import is_remote
-from dpfit.design.grid import RowMap
 from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.linear_model import LinearModel
+from dpfit.fitting.linear_configuration import linear_request
+from dpfit.fitting.linear_file import linear_model
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead, finest_grid
-from dpfit.fitting.request import AUTO, ORIGINALS, FitRequest, chosen_algorithm, only_loss
+from dpfit.fitting.request import ORIGINALS, FitRequest
 from dpfit.privacy.kept_records import kept_records
 
 if TYPE_CHECKING:
@@ -163,38 +162,16 @@ class FitInputs:
         return fitted
 
     def model(self, fitted: LinearFit, outcome: Outcome) -> LinearModel:
-        """The model document of a finished run.
-
-        It carries the charge but neither time nor run number, so that equal runs give equal bytes;
-        the ledger's ``released`` entry names the model by its hash.
-        """
-        plan, request = fitted.plan, fitted.request
-        columns = self.rows.reader.feature_map
-        events = [event.to_json() for event in plan.events]
-        centring = outcome.centring
-        constant = plan.grid.intercept_value if centring is None else centring.constant
-        attributes = self.rows.reader.options.attribute_columns
-        return LinearModel(
-            provenance={**fitted.description(), "events": events},
-            private=request.private,
-            loss=plan.loss.name,
-            classes=fitted.classes,
-            target_range=fitted.target_range,
-            n_features=plan.facts.integer("features"),
-            index_base=fitted.index_base,
+        """The model document of a finished run."""
+        reader = self.rows.reader
+        columns = reader.feature_map
+        return linear_model(
+            fitted,
+            outcome,
             feature_map=None if columns is None else columns.to_json(),
-            label_column=self.rows.reader.options.label_column,
-            weight_column=attributes.get("weight"),
-            offset_column=attributes.get("offset"),
-            exposure_column=attributes.get("exposure"),
-            hash_bits=self.rows.reader.options.hash_bits if columns is None else None,
-            row_map=(str(plan.grid.row_map), plan.grid.row_norm),
-            entry_clip=plan.grid.entry_clip,
-            intercept=outcome.intercept * constant,
-            offset=outcome.offset - math.log(fitted.max_exposure),
-            centring=None if centring is None else (centring.centre, constant),
-            indices=outcome.columns,
-            values=outcome.values,
+            hash_bits=reader.options.hash_bits if columns is None else None,
+            label=reader.options.label_column,
+            attributes=reader.options.attribute_columns,
         )
 
 
@@ -262,47 +239,6 @@ def configured(
         facts.update(
             declared=rows.declared, exposed=rows.exposed, positive_label=rows.positive_label
         )
-    if options.dense and options.sparsity is not None:
-        raise UsageError("--dense and --sparsity exclude each other")
-    normalize = options.normalize_rows
-    if normalize is None:
-        normalize = row_norm is None
-    loss = options.loss
-    if loss is None and options.quantile is not None and options.algo == AUTO:
-        loss = "absolute"  # the only one with quantiles
-    algorithm = chosen_algorithm(options.algo, loss, intercept=options.intercept)
-    return FitRequest(
-        sparsity=options.sparsity,
-        budget=requested_budget(options, seed=seed, without_noise=without_noise),
-        without_noise=without_noise,
-        algorithm=algorithm,
-        loss=loss or only_loss(algorithm),
-        joint_rows=_joint_rows(options.sparsity_mode),
-        huber_threshold=options.huber_threshold,
-        iterations=options.iterations,
-        step_size=options.step_size,
-        residual_clip=options.residual_clip,
-        l1_radius=options.l1_radius,
-        selection=options.selection,
-        projection_radius=options.projection_radius,
-        threshold=options.threshold,
-        quantile=options.quantile,
-        smoothing=options.smoothing,
-        ridge=options.ridge,
-        noise=options.noise,
-        batches=options.batches,
-        entry_clip=options.entry_clip,
-        row_norm=1.0 if row_norm is None else row_norm,
-        row_map=RowMap.NORMALIZE if normalize else RowMap.CLIP,
-        intercept=options.intercept,
-        adjacency=options.adjacency,
-        calibration=options.calibration,
-        seed=seed,
-        **facts,
+    return linear_request(
+        options, row_norm=row_norm, without_noise=without_noise, seed=seed, **facts
     )
-
-
-def _joint_rows(mode: str | None) -> bool | None:
-    if mode not in (None, "per-class", "joint"):
-        raise UsageError("--sparsity-mode must be per-class or joint")
-    return None if mode is None else mode == "joint"

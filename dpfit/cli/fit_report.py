@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dpfit.cli.fit_inputs import FitInputs
-from dpfit.cli.run_report import charge_of, charge_text, listed, report_assumed
+from dpfit.cli.run_report import charge_text, listed, report_assumed
 from dpfit.cli.streams import Streams
+from dpfit.fitting.charge import charge_of
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.privacy.accountant import compose
 
@@ -57,7 +58,7 @@ def _plan_json(fitted: LinearFit, inputs: FitInputs) -> dict[str, object]:
         **fitted.description(),
         "loss": plan.loss.name,
         "noise_multipliers": plan.noise_multipliers(),
-        "charge": charge_of(plan.events, fitted.request),
+        "charge": charge_of(plan.events, fitted.request.budget, fitted.request.adjacency),
         "events": [event.to_json() for event in plan.events],
         "assumed": [fact.name for fact in plan.facts.assumed()],
     }

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from dpfit.algorithms.factor_outcome import FactorOutcome
 from dpfit.cli.rating_reading import rating_options, stored_columns
-from dpfit.cli.requested_budget import requested_budget
 from dpfit.cli.run_files import RunFiles
 from dpfit.cli.streams import Streams
 from dpfit.data.id_table import IdTable, read_ids
@@ -21,6 +20,7 @@ from dpfit.fitting.factor_file import factor_model
 from dpfit.fitting.matrix_fit import MatrixFit
 from dpfit.fitting.matrix_plan import charge_ahead
 from dpfit.fitting.matrix_request import ORIGINALS, MatrixRequest
+from dpfit.fitting.requested_budget import requested_budget
 
 if TYPE_CHECKING:
     from dpfit.cli.complete_matrix import CompleteMatrixOptions

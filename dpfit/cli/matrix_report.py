@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dpfit.algorithms.factor_outcome import FactorOutcome
 from dpfit.cli.run_files import RunFiles
-from dpfit.cli.run_report import charge_of, charge_text, listed
+from dpfit.cli.run_report import charge_text, listed
 from dpfit.cli.streams import Streams
+from dpfit.fitting.charge import charge_of
 from dpfit.fitting.matrix_fit import MatrixFit
 
 
@@ -43,7 +44,7 @@ def _plan_json(fitted: MatrixFit, files: RunFiles) -> dict[str, object]:
         "ledger": files.ledger.path,
         **fitted.description(),
         "noise_multipliers": None if fitted.request.without_noise else plan.noise_multipliers(),
-        "charge": charge_of(plan.events, fitted.request),
+        "charge": charge_of(plan.events, fitted.request.budget, fitted.request.adjacency),
         "events": [event.to_json() for event in plan.events],
         "assumed": [fact.name for fact in plan.facts.assumed()],
     }

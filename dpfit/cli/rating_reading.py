@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpfit.cli.reading import cpu_count
 from dpfit.data.open import expand_inputs, format_of
+from dpfit.data.pipeline import cpu_count
 from dpfit.data.rating_options import ROLES, RatingOptions
 from dpfit.data.ratings import RATING_EXTENSIONS, RatingReader
 from dpfit.files.factor_model import FactorModel

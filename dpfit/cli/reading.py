@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from dpfit.data.features import FeatureMap
+from dpfit.data.pipeline import cpu_count
 from dpfit.data.reader import ReadOptions
 from dpfit.data.schema import ColumnRole, Schema
 from dpfit.errors import DataError
@@ -89,8 +89,3 @@ def _of_one_kind(
     if all(isinstance(label, str) for label in labels):
         return tuple(map(str, labels))
     return tuple(map(float, labels))
-
-
-def cpu_count() -> int:
-    """CPUs that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from dpfit.cli.options import RunOptions
 from dpfit.cli.streams import Streams
-from dpfit.privacy.accountant import compose
+from dpfit.fitting.charge import charge_of
 from dpfit.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
@@ -64,22 +64,9 @@ def report_assumed(
         streams.warn(f"delta {delta:g} is above 1/{records}: a whole {record} may leak")
 
 
-def charge_of(events: Sequence[Event], request: Request) -> dict[str, float] | None:
-    """The charge in every currency that it has; None for a run that is not private."""
-    budget = request.budget
-    cost = compose(events, request.adjacency)
-    if cost.infinite or budget is None:
-        return None
-    charge = {"mu": cost.mu(), "rho": cost.rho_bound()}
-    delta = 0.0 if budget.pure else budget.delta
-    if delta is not None:
-        charge |= {"epsilon": cost.epsilon(delta), "delta": delta}
-    return {name: value for name, value in charge.items() if math.isfinite(value)}
-
-
 def charge_text(events: Sequence[Event], request: Request) -> str:
     """The charge for a table."""
-    charge = charge_of(events, request)
+    charge = charge_of(events, request.budget, request.adjacency)
     spent = "NOT PRIVATE" if charge is None else listed(charge)
     return f"{spent} ({request.adjacency})"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -15,6 +16,11 @@ R = TypeVar("R")
 
 # A thread that finds no memory for its first step dies, and who started it waits for it for ever.
 _THREAD: Final = 10 << 20  # its stack, and a little to begin with
+
+
+def cpu_count() -> int:
+    """CPUs that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def started_pool(threads: int) -> ThreadPoolExecutor:

@@ -201,7 +201,8 @@ class LinearFit:
         if loss is None:
             declared = self.request.declared
             said = declared.labels is not None or declared.target_range is not None
-            loss, origin = settler.infer_loss(), Origin.DECLARED if said else Origin.ASSUMED
+            loss = settler.infer_loss(of_classes=self.request.of_classes)
+            origin = Origin.DECLARED if said else Origin.ASSUMED
         facts.add(PublicFact("loss", loss, origin, "--loss"))
         self.request.check_loss(loss)
         return loss

@@ -96,9 +96,12 @@ class LinearPredictor:
         classes = self._model.classes
         if classes is None:
             return self.means(margins)
-        code = margins.argmax(axis=1) if margins.ndim == 2 else (margins > 0.0).astype(np.intp)
-        labels: NDArray[np.object_] = np.array(classes, object)[code]
+        labels: NDArray[np.object_] = np.array(classes, object)[self.codes(margins)]
         return labels
+
+    def codes(self, margins: Floats) -> NDArray[np.intp]:
+        """The number of each row's class, in the model's order."""
+        return margins.argmax(axis=1) if margins.ndim == 2 else (margins > 0.0).astype(np.intp)
 
 
 def _summed(rows: NDArray[np.int64], values: Floats, weights: Floats, n_rows: int) -> Floats:

@@ -118,6 +118,8 @@ class FitRequest:
         What the ledger calls the data.
     algorithm, loss : str
         Names; the loss may be left to the target.
+    of_classes : bool
+        Whether the target is of classes, also where it holds more than two numbers.
     iterations, step_size, residual_clip : optional
         Settings of the algorithm.
     l1_radius : float or None
@@ -181,6 +183,7 @@ class FitRequest:
     without_noise: bool = False
     algorithm: str = "dp-ight"
     loss: str | None = None
+    of_classes: bool = False
     iterations: int | None = None
     step_size: float | None = None
     residual_clip: float | None = None

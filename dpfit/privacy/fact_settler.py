@@ -114,10 +114,11 @@ class FactSettler:
         else:
             self._add(name, said, Origin.DECLARED, option)
 
-    def infer_loss(self) -> str:
+    def infer_loss(self, *, of_classes: bool = False) -> str:
         """By the labels or the range declared, or else by the values of the target.
 
-        Two values are classes, more than two texts as well; more than two numbers are values.
+        Two values are classes, more than two texts as well; more than two numbers are values,
+        unless ``of_classes`` says that they are classes too.
         """
         declared = self._declared
         if declared.labels is not None:
@@ -126,7 +127,7 @@ class FactSettler:
             return "squared"
         if len(self._summary.labels) <= _TWO:
             return "logistic"
-        return "multinomial" if self._summary.textual else "squared"
+        return "multinomial" if of_classes or self._summary.textual else "squared"
 
     def settle_labels(self, loss: str, positive: Label | None) -> tuple[Label, ...]:
         """The labels, declared or assumed; of two the negative one first.

@@ -211,6 +211,10 @@ class Ledger:
             self._write(document.append(self._reserved[run]), last_look)
         return run
 
+    def reserved(self, run: str) -> Json:
+        """The entry of a reservation that was made here."""
+        return self._reserved[run]
+
     def _part_ended(
         self, document: LedgerDocument, last_look: Callable[[], None]
     ) -> LedgerDocument:

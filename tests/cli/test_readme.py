@@ -69,6 +69,17 @@ def test_every_command_runs(shell: Any) -> None:
         assert ended.returncode == 0, (line, ended.stderr)
 
 
+def test_python_runs(dpfit: Any) -> None:
+    """Each block as it stands, in a process of its own, without a warning."""
+    shutil.copytree(ROOT / "sample_data", "sample_data")
+    blocks = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    assert blocks
+    for block in blocks:
+        command = [sys.executable, "-W", "error", "-c", block]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert ended.returncode == 0, ended.stderr
+
+
 def test_crontab_runs_until_its_cap(dpfit: Any, shell: Any) -> None:
     """Silent while the cap lasts; then one line for the mail, and the model stays."""
     for name in ("income.csv", "income.toml"):

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from dpfit.cli.options import BudgetOptions
+from typing import Protocol
+
 from dpfit.errors import UsageError
 from dpfit.privacy.calibration import Budget
+
+
+class BudgetOptions(Protocol):
+    """The options that make a budget."""
+
+    @property
+    def eps(self) -> float | None: ...
+    @property
+    def delta(self) -> float | None: ...
+    @property
+    def rho(self) -> float | None: ...
+    @property
+    def mu(self) -> float | None: ...
 
 
 def requested_budget(

@@ -1,0 +1,153 @@
+"""What a fitted estimator says of its guarantee."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpfit.estimators.privacy_warnings import AssumedFactWarning, PrivacyWarning
+from dpfit.fitting.charge import charge_of
+from dpfit.privacy.accountant import compose
+from dpfit.privacy.adjacency import Adjacency
+from dpfit.privacy.calibration import Budget
+from dpfit.privacy.canonical_json import Json
+from dpfit.privacy.events import Event, event_from_json
+from dpfit.privacy.public_facts import Origin, PublicFacts
+
+
+@dataclass(frozen=True)
+class PrivacyStatement:
+    """What one run promises, by itself; the ledger adds up several.
+
+    Attributes
+    ----------
+    private : bool
+        False for a run without noise or with a seed, which promises nothing.
+    epsilon, delta : float or None
+        The guarantee, as charged; None without a delta to report an epsilon at.
+    mu, rho : float or None
+        The same in Gaussian and in zero-concentrated differential privacy, where finite.
+    adjacency : str
+        The neighbouring relation.
+    record : str
+        Who is protected: ``row`` or ``user``.
+    assumed : mapping of str to value
+        Facts that were read off the data and are taken as public.
+    declared : mapping of str to value
+        Facts that were declared.
+    ledger : str or None
+        The file that the run was charged to; None: to none, or not known from a model file.
+    """
+
+    private: bool
+    epsilon: float | None
+    delta: float | None
+    mu: float | None
+    rho: float | None
+    adjacency: str
+    record: str
+    assumed: Mapping[str, Any]
+    declared: Mapping[str, Any]
+    ledger: str | None
+    _events: tuple[Event, ...] = ()
+
+    @classmethod
+    def of(cls, provenance: Json, ledger: str | None) -> PrivacyStatement:
+        """The statement of a run that a model's provenance describes.
+
+        Raises
+        ------
+        ValueError, KeyError, TypeError
+            It is not as this version writes it.
+        """
+        document: Any = provenance
+        events = tuple(event_from_json(event) for event in document["events"])
+        adjacency, budget = Adjacency(document["adjacency"]), document["budget"]
+        asked = None if budget is None else Budget(**budget)
+        charge = charge_of(events, asked, adjacency) if document["private"] else None
+        charge = charge or {}
+        return cls(
+            private=document["private"] is True,
+            epsilon=charge.get("epsilon"),
+            delta=charge.get("delta"),
+            mu=charge.get("mu"),
+            rho=charge.get("rho"),
+            adjacency=str(adjacency),
+            record=document.get("record", "row"),
+            assumed=_facts(document, Origin.ASSUMED),
+            declared=_facts(document, Origin.DECLARED),
+            ledger=ledger,
+            _events=events,
+        )
+
+    def epsilon_at(self, delta: float) -> float:
+        """The epsilon that the run costs at another delta; infinite if it is not private."""
+        if not self.private:
+            return float("inf")
+        return compose(self._events, Adjacency(self.adjacency)).epsilon(delta)
+
+    def __str__(self) -> str:
+        if not self.private:
+            return "not private: there is no noise, or a seed repeats it"
+        parts = [f"{name} {value:.6g}" for name, value in self._numbers().items()]
+        text = f"{', '.join(parts)} for each {self.record} under {self.adjacency}"
+        if self.assumed:
+            text += f"; assumed to be public: {', '.join(self.assumed)}"
+        return f"{text}; charged to {self.ledger or 'no ledger'}"
+
+    def _numbers(self) -> dict[str, float]:
+        named = {"epsilon": self.epsilon, "delta": self.delta, "mu": self.mu, "rho": self.rho}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+def _facts(document: Any, origin: Origin) -> dict[str, Any]:
+    facts = document["public_facts"].items()
+    return {name: fact["value"] for name, fact in facts if fact["origin"] == origin}
+
+
+def warn_before_run(
+    facts: PublicFacts, events: Sequence[Event], request: Any, *, records: str, stacklevel: int
+) -> None:
+    """Warn of what the guarantee lacks; as an error each of these stops a run that cost nothing.
+
+    Parameters
+    ----------
+    facts : PublicFacts
+        Those that were assumed are named, with the parameters that declare them.
+    events : sequence of Event
+        The charge.
+    request : FitRequest or MatrixRequest
+        What was asked for.
+    records : str
+        The fact that counts those whom the guarantee protects: ``rows`` or ``users``.
+    stacklevel : int
+        Of the warnings.
+    """
+    if not request.private:
+        why = "there is no noise" if request.without_noise else "a seed repeats the noise"
+        warnings.warn(f"{why}: the model is not private", PrivacyWarning, stacklevel=stacklevel)
+        return
+    if assumed := facts.assumed():
+        names = [fact.option.removeprefix("--").replace("-", "_") for fact in assumed]
+        warnings.warn(
+            f"assumed from the data and taken as public: "
+            f"{', '.join(dict.fromkeys(names))}; declare them, or see privacy_.assumed",
+            AssumedFactWarning,
+            stacklevel=stacklevel,
+        )
+    delta = request.budget.delta
+    if delta is not None and delta * facts.integer(records) > 1.0:
+        warnings.warn(
+            f"delta {delta:g} is above 1/{records}: a whole record may leak",
+            PrivacyWarning,
+            stacklevel=stacklevel,
+        )
+    if request.budget.delta is not None and getattr(request, "printed", False):
+        epsilon = compose(events, request.adjacency).epsilon(delta)
+        warnings.warn(
+            f"calibration as printed really costs epsilon {epsilon:.4g} at delta {delta:g}",
+            PrivacyWarning,
+            stacklevel=stacklevel,
+        )

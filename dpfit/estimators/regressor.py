@@ -1,0 +1,106 @@
+"""Sparse regression under differential privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from dpfit.estimators.linear import LinearEstimator
+from dpfit.fitting.prediction import LinearPredictor
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class RangedRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
+    """A regression whose target has a public range; the base of those that fit one."""
+
+    target_range: tuple[float, float] | None = None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Charge the run, then fit.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, shape (n, d)
+            Rows; a sparse one stays sparse.
+        y : array, shape (n,)
+            Numbers; those beyond ``target_range`` are cut.
+        sample_weight : array, shape (n,), optional
+            Not negative; counts up to ``max_weight``.
+
+        Returns
+        -------
+        estimator
+            Itself.
+
+        Raises
+        ------
+        ValueError, PrivacyError, StorageError, LockBusyError
+            As :meth:`SparseClassifier.fit`.
+        NotConvergedError
+            A minimiser was not found as closely as its guarantee needs.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def predict(self, X: Any) -> Floats:
+        """The value of each row, within the range of the target, shape (n,)."""
+        margins = self._margins(X)
+        return LinearPredictor(self.model_).means(margins)
+
+    @property
+    def coef_(self) -> Floats:
+        return self._coefficients
+
+    @property
+    def intercept_(self) -> float:
+        return float(self._constant)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Rows of one length tell nothing of their size, and a few records nothing at all.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SparseRegressor(RangedRegressor):
+    """Sparse linear and Poisson regression under differential privacy.
+
+    Parameters
+    ----------
+    target_range : pair of float, optional
+        Public bounds of the target, in whose units nothing else is known of it.
+    loss : str
+        ``squared``, ``huber``, or ``poisson`` for counts from 0 to the top of the range.
+    huber_threshold : float, optional
+        Where Huber's loss turns, in units of the target; a tenth of the range by default.
+    **others
+        As of :class:`SparseClassifier`, but for ``labels`` and ``sparsity_mode``.
+
+    Attributes
+    ----------
+    coef_ : float64 array, shape (d,)
+        Coefficients on rows as the row map leaves them, of the share of the target's range (of its
+        logarithm for counts).
+    intercept_ : float
+        The score where they add nothing.
+    privacy_, ledger_entry_, model_, n_features_in_, feature_names_in_
+        As of :class:`SparseClassifier`.
+    """
+
+    loss: str = "squared"
+    huber_threshold: float | None = None
+    residual_clip: float | None = None
+    l1_radius: float | None = None
+    selection: str | None = None
+    projection_radius: float | None = None
+    threshold: str | None = None
+    entry_clip: float | None = None
+    calibration: str = "exact"
+
+    _losses: ClassVar[tuple[str, ...]] = ("squared", "huber", "poisson")

@@ -1,0 +1,71 @@
+"""The ledger's side of one run: what was reserved ends as released or aborted, once."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from dpfit.privacy.accountant import compose
+
+if TYPE_CHECKING:
+    from dpfit.privacy.adjacency import Adjacency
+    from dpfit.privacy.calibration import Budget
+    from dpfit.privacy.canonical_json import Json
+    from dpfit.privacy.events import Event
+    from dpfit.privacy.ledger import Ledger
+
+
+class Charge:
+    """One run in a ledger.
+
+    Parameters
+    ----------
+    events : sequence of Event
+        What is charged.
+    ledger : Ledger
+        Where.
+
+    Attributes
+    ----------
+    entry : mapping or None
+        The entry of the reservation, once there is one.
+    """
+
+    def __init__(self, events: Sequence[Event], ledger: Ledger) -> None:
+        self.entry: Json | None = None
+        self._events = events
+        self._ledger = ledger
+        self._run: str | None = None
+
+    def reserve(self, description: Mapping[str, object]) -> None:
+        """Put the charge on disk."""
+        self._run = self._ledger.reserve(self._events, description)
+        self.entry = self._ledger.reserved(self._run)
+
+    def release(self, model: bytes) -> None:
+        """Say that the model is out, and which it is."""
+        # From here on a failure is that of the last entry itself, not of the run.
+        run, self._run = self._run, None
+        assert run is not None
+        self._ledger.close(run, "released", model_sha256=hashlib.sha256(model).hexdigest())
+
+    def abort(self, reason: str) -> None:
+        """Say that the run ended without a model; the charge stays with or without this entry."""
+        if self._run is not None:
+            self._ledger.close(self._run, "aborted", reason=reason)
+
+
+def charge_of(
+    events: Sequence[Event], budget: Budget | None, adjacency: Adjacency
+) -> dict[str, float] | None:
+    """The charge in every currency that it has; None for a run that is not private."""
+    cost = compose(events, adjacency)
+    if cost.infinite or budget is None:
+        return None
+    charge = {"mu": cost.mu(), "rho": cost.rho_bound()}
+    delta = 0.0 if budget.pure else budget.delta
+    if delta is not None:
+        charge |= {"epsilon": cost.epsilon(delta), "delta": delta}
+    return {name: value for name, value in charge.items() if math.isfinite(value)}

@@ -1,0 +1,188 @@
+"""One fit, two faces: the same bits, ledger and files from Python and from the command line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfit import MedianRegressor, SparseClassifier, SparseRegressor, load_model
+from dpfit.errors import PrivacyError, StorageError
+from labelled_rows import BUDGET, FACTS, labelled_rows, write_svm
+
+X, Y = labelled_rows().X, labelled_rows().y
+BUDGETED = ("--eps", "4", "--delta", "0.001", "--n-rows", "80", "--n-features", "12")
+ON_THE_LINE = (*BUDGETED, "--index-base", "1", "--labels=-1,1")
+
+
+def numbers(text: str) -> np.ndarray:
+    return np.array([float(word) for word in text.split()])
+
+
+@pytest.mark.filterwarnings("ignore::dpfit.PrivacyWarning")
+@pytest.mark.parametrize("algo", ["dp-screen", "dp-gd", "dp-ight", "dp-iht", "two-stage"])
+def test_a_seeded_fit_is_the_same_to_the_bit(dpfit: Any, algo: str) -> None:
+    """Model, charge and settings depend neither on the face nor on the form of the matrix."""
+    write_svm("tiny.svm", X, Y)
+    told = ("--algo", algo, "--sparsity", "4", "--seed", "7")
+    dpfit("fit", "tiny.svm", *ON_THE_LINE, *told)
+    wanted = json.loads(Path("tiny.model.json").read_text())
+    # What a LIBSVM file has to be told of an array's columns is known.
+    for name in ("index_base", "features"):
+        wanted["provenance"]["public_facts"][name].pop("origin")
+    for rows in (X, X.toarray()):
+        fitted = SparseClassifier(
+            algo=algo,
+            sparsity=4,
+            seed=7,
+            index_base=1,
+            ledger="tiny.ledger.json",
+            **BUDGET,
+            **FACTS,
+        ).fit(rows, Y)
+        found = json.loads(fitted.model_.to_bytes())
+        for name in ("index_base", "features"):
+            found["provenance"]["public_facts"][name].pop("origin")
+        assert found == wanted
+
+
+def test_what_the_command_line_wrote_loads(dpfit: Any) -> None:
+    """Its predictions, probabilities and scores are those of ``dpfit predict``, to the bit."""
+    write_svm("tiny.svm", X, Y)
+    backward = "--labels=1,-1"  # the second is the positive class there
+    dpfit("fit", "tiny.svm", *BUDGETED, "--index-base", "1", backward, "--sparsity", "4")
+    loaded = load_model("tiny.model.json")
+    assert isinstance(loaded, SparseClassifier)
+    np.testing.assert_array_equal(loaded.classes_, [-1, 1])
+    said = numbers(dpfit("predict", "tiny.model.json", "tiny.svm"))
+    np.testing.assert_array_equal(loaded.predict(X), said)
+    margin = numbers(dpfit("predict", "--margin", "tiny.model.json", "tiny.svm"))
+    np.testing.assert_array_equal(loaded.decision_function(X), -margin)
+    chance = numbers(dpfit("predict", "--proba", "tiny.model.json", "tiny.svm"))
+    np.testing.assert_array_equal(loaded.predict_proba(X)[:, 0], chance)
+    np.testing.assert_array_equal(
+        np.argmax(loaded.predict_proba(X), axis=1), (loaded.predict(X) > 0)
+    )
+    loaded.save("again.model.json")
+    assert Path("again.model.json").read_bytes() == Path("tiny.model.json").read_bytes()
+
+
+def test_what_python_saved_predicts_on_the_command_line(dpfit: Any) -> None:
+    """Labels and probabilities are those of the estimator, to the bit."""
+    write_svm("tiny.svm", X, Y)
+    fitted = SparseClassifier(ledger=False, index_base=1, **BUDGET, **FACTS).fit(X, Y)
+    fitted.save("python.model.json")
+    said = numbers(dpfit("predict", "python.model.json", "tiny.svm"))
+    np.testing.assert_array_equal(fitted.predict(X), said)
+    chance = numbers(dpfit("predict", "--proba", "python.model.json", "tiny.svm"))
+    np.testing.assert_array_equal(fitted.predict_proba(X)[:, 1], chance)
+    again = load_model("python.model.json")
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    assert again.privacy_ == fitted.privacy_
+    with pytest.raises(StorageError, match="force"):
+        fitted.save("python.model.json")
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_several_classes(dpfit: Any, n_classes: int) -> None:
+    """Columns of probabilities go by sorted labels on both faces."""
+    labels = np.arange(80) % n_classes
+    write_svm("tiny.svm", X, labels)
+    facts = {"n_rows": 80, "n_features": 12, "labels": range(n_classes)}
+    fitted = SparseClassifier(ledger=False, index_base=1, **BUDGET, **facts).fit(X, labels)
+    assert fitted.coef_.shape == (n_classes, 12)
+    assert fitted.intercept_.shape == (n_classes,)
+    fitted.save("python.model.json")
+    table = dpfit("predict", "--proba", "python.model.json", "tiny.svm").splitlines()
+    said = np.array([[float(word) for word in line.split()] for line in table])
+    np.testing.assert_array_equal(fitted.predict_proba(X), said)
+    np.testing.assert_array_equal(fitted.predict(X), fitted.decision_function(X).argmax(axis=1))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SparseRegressor(target_range=(0.0, 2.0)),
+        SparseRegressor(target_range=(0.0, 2.0), loss="huber", sparsity=3),
+        SparseRegressor(target_range=(0.0, 2.0), loss="poisson"),
+        MedianRegressor(target_range=(0.0, 2.0), quantile=0.25),
+    ],
+    ids=["squared", "huber", "poisson", "quantile"],
+)
+def test_values(dpfit: Any, estimator: Any) -> None:
+    """Values are the same on both faces, and a loaded estimator is of the same kind."""
+    target = (Y + 1.0).astype(float)
+    write_svm("tiny.svm", X, target)
+    estimator.set_params(ledger=False, index_base=1, n_rows=80, n_features=12, **BUDGET)
+    fitted = estimator.fit(X, target)
+    fitted.save("python.model.json")
+    said = numbers(dpfit("predict", "python.model.json", "tiny.svm"))
+    np.testing.assert_array_equal(fitted.predict(X), said)
+    again = load_model("python.model.json")
+    assert type(again) is type(fitted)
+    np.testing.assert_array_equal(again.predict(X), said)
+    assert again.coef_.shape == (12,)
+    if isinstance(again, MedianRegressor):
+        assert again.quantile == 0.25
+
+
+def test_one_ledger_for_both_faces(dpfit: Any) -> None:
+    """Runs of both stand in it, and its cap, which the command line set, refuses the third."""
+    write_svm("tiny.svm", X, Y)
+    dpfit("budget", "tiny.ledger.json", "--cap-eps", "9", "--cap-delta", "1e-3")
+    dpfit("fit", "tiny.svm", *ON_THE_LINE)
+    estimator = SparseClassifier(ledger="tiny.ledger.json", **BUDGET, **FACTS)
+    fitted = estimator.fit(X, Y)
+    entries = json.loads(Path("tiny.ledger.json").read_text())["entries"]
+    runs = [entry for entry in entries if entry["kind"] == "reserved"]
+    assert len(runs) == 2
+    assert fitted.ledger_entry_["run"] == runs[1]["run"]
+    assert fitted.ledger_entry_["events"] == runs[1]["events"]
+    assert runs[1]["dataset"] == "tiny"
+    assert entries[-1]["kind"] == "released"
+    before = Path("tiny.ledger.json").read_bytes()
+    with pytest.raises(PrivacyError, match="budget does not allow"):
+        SparseClassifier(ledger="tiny.ledger.json", eps=8.5, delta=1e-3, **FACTS).fit(X, Y)
+    assert Path("tiny.ledger.json").read_bytes() == before
+    report = json.loads(dpfit("budget", "tiny.ledger.json", "--json"))
+    assert [entry["outcome"] for entry in report["entries"]] == ["released", "released"]
+
+
+def test_the_ledger_names_the_model_that_is_saved(dpfit: Any) -> None:
+    """By its hash."""
+    fitted = SparseClassifier(ledger="a.ledger.json", **BUDGET, **FACTS).fit(X, Y)
+    fitted.save("a.model.json")
+    entry = json.loads(Path("a.ledger.json").read_text())["entries"][-1]
+    assert entry["model_sha256"] == hashlib.sha256(Path("a.model.json").read_bytes()).hexdigest()
+
+
+def test_columns_with_names_are_found_by_them(dpfit: Any) -> None:
+    """A model of a data frame predicts from a CSV file with these columns, in any order."""
+    pandas = pytest.importorskip("pandas")
+    names = [f"x{j}" for j in range(12)]
+    frame = pandas.DataFrame(X.toarray(), columns=names)
+    target = pandas.Series(Y, name="answer")
+    fitted = SparseClassifier(ledger=False, **BUDGET, **FACTS).fit(frame, target)
+    fitted.save("frame.model.json")
+    frame.assign(answer=target)[["answer", *reversed(names)]].to_csv("frame.csv", index=False)
+    said = numbers(dpfit("predict", "frame.model.json", "frame.csv"))
+    np.testing.assert_array_equal(fitted.predict(frame), said)
+    again = load_model("frame.model.json")
+    np.testing.assert_array_equal(again.feature_names_in_, names)
+    np.testing.assert_array_equal(again.predict(frame), said)
+
+
+def test_a_model_of_levels_is_for_the_command_line(dpfit: Any) -> None:
+    """One whose columns an array does not have says where it can be used."""
+    Path("t.csv").write_text("c,y\n" + "a,0\nb,1\n" * 20)
+    Path("t.toml").write_text('label = "y"\n[columns]\nc = { levels = ["a", "b"] }\n')
+    dpfit("fit", "t.csv", "--schema", "t.toml", "--eps", "4", "--delta", "1e-3")
+    with pytest.raises(ValueError, match="dpfit predict"):
+        load_model("t.model.json")
+    Path("bad.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"bad\.json"):
+        load_model("bad.json")

@@ -1,0 +1,127 @@
+"""Searches and cross-validation on private data are refused; pipelines work, and warn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.ensemble import BaggingClassifier
+from sklearn.model_selection import (
+    GridSearchCV,
+    RandomizedSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
+
+from dpfit import PrivacyWarning, SparseClassifier
+from dpfit.errors import PrivacyError
+from labelled_rows import BUDGET, FACTS, labelled_rows
+
+X, Y = labelled_rows().X, labelled_rows().y
+GRID = {"iterations": [1, 2]}
+
+
+def unfitted(**others: Any) -> SparseClassifier:
+    return SparseClassifier(algo="dp-gd", **{"ledger": False, **BUDGET, **FACTS, **others})
+
+
+class Whole(ClassifierMixin, BaseEstimator):
+    """Is fitted as it stands, without a clone of what is inside."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def __sklearn_clone__(self) -> Any:
+        return self
+
+    def fit(self, X: Any, y: Any) -> Any:
+        self.estimator.fit(X, y)
+        return self
+
+
+SEARCHES = {
+    "GridSearchCV": lambda one: GridSearchCV(one, {}, cv=2).fit(X, Y),
+    "GridSearchCV of settings": lambda one: GridSearchCV(one, GRID, cv=2).fit(X, Y),
+    "RandomizedSearchCV": lambda one: RandomizedSearchCV(one, GRID, n_iter=1, cv=2).fit(X, Y),
+    "in workers": lambda one: GridSearchCV(one, {}, cv=2, n_jobs=2).fit(X, Y),
+    "cross_val_score": lambda one: cross_val_score(one, X, Y, cv=2),
+    "cross_validate": lambda one: cross_validate(one, X, Y, cv=2),
+    "cross_val_predict": lambda one: cross_val_predict(one, X, Y, cv=2),
+    "learning_curve": lambda one: learning_curve(one, X, Y, cv=2),
+    "a pipeline's": lambda one: cross_val_score(make_pipeline(Normalizer(), one), X, Y, cv=2),
+}
+
+
+@pytest.mark.parametrize("how", SEARCHES)
+def test_a_search_is_refused(how: str, tmp_path: Path) -> None:
+    """At once, with what to do instead, and nothing is charged."""
+    ledger = tmp_path / "a.ledger.json"
+    with pytest.raises(PrivacyError, match="dpfit fit --tune"):
+        SEARCHES[how](unfitted(ledger=str(ledger)))
+    assert not ledger.exists()
+
+
+def test_a_search_that_does_not_clone_is_refused() -> None:
+    """The fit itself looks at its callers as well."""
+    with pytest.raises(PrivacyError, match="refused"):
+        cross_val_score(Whole(unfitted()), X, Y, cv=2, error_score="raise")
+
+
+@pytest.mark.filterwarnings("ignore::dpfit.PrivacyWarning")
+@pytest.mark.parametrize("others", [{"non_private": True}, {"seed": 1}, {"algo": "gd"}])
+def test_without_privacy_there_is_nothing_to_refuse(others: dict[str, Any]) -> None:
+    """Whoever says that the data need no protection may search."""
+    one = SparseClassifier(**{"ledger": False, "algo": "dp-gd", **BUDGET, **others})
+    found = GridSearchCV(one, GRID, cv=2).fit(X, Y)
+    assert found.best_score_ > 0.9
+
+
+def test_fits_that_are_not_refused_are_charged(tmp_path: Path) -> None:
+    """Each of an ensemble, until the cap refuses: the ledger is the net under the message."""
+    path = tmp_path / "a.ledger.json"
+    one = unfitted(ledger=str(path), labels=(0, 1), max_weight=10.0)
+    BaggingClassifier(one, n_estimators=3).fit(X, Y)
+    kinds = [entry["kind"] for entry in json.loads(path.read_text())["entries"]]
+    assert kinds.count("reserved") == 3
+
+
+def test_a_pipeline_works() -> None:
+    """Steps that learn nothing are no reason to warn."""
+    pipeline = make_pipeline(Normalizer(), unfitted()).fit(X, Y)
+    assert pipeline.predict(X).shape == (80,)
+    assert pipeline.predict_proba(X).shape == (80, 2)
+    assert pipeline[-1].privacy_.epsilon == pytest.approx(4.0, rel=1e-3)
+
+
+def test_a_step_that_learns_is_warned_of() -> None:
+    """Means and scales are outside the guarantee, wherever in the pipeline they are learnt."""
+    pipeline = make_pipeline(Normalizer(), StandardScaler(with_mean=False), unfitted())
+    with pytest.warns(PrivacyWarning, match="learns in standardscaler is outside"):
+        pipeline.fit(X, Y)
+    np.testing.assert_array_equal(
+        pipeline.predict(X), pipeline[-1].predict(pipeline[:-1].transform(X))
+    )
+
+
+class Plain(TransformerMixin, BaseEstimator):
+    """A step by a user, of which nothing is known: it may learn."""
+
+    def fit(self, X: Any, y: Any = None) -> Plain:
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return X
+
+
+def test_a_step_of_which_nothing_is_known_is_warned_of() -> None:
+    """It says nothing of being stateless."""
+    with pytest.warns(PrivacyWarning, match="plain"):
+        make_pipeline(Plain(), "passthrough", unfitted()).fit(X, Y)
