@@ -74,6 +74,15 @@ class ChargedRun:
             assert run is not None
             self._ledger.close(run, "released", model_sha256=hashlib.sha256(model).hexdigest())
 
+    def show(self, result: bytes) -> None:
+        """Write a result that is no model to standard output and tell the ledger."""
+        sys.stdout.buffer.write(result)
+        sys.stdout.buffer.flush()
+        with signals.uninterrupted():
+            run, self._run = self._run, None
+            assert run is not None
+            self._ledger.close(run, "released")
+
     def abort(self, error: BaseException) -> None:
         """Say that the run ended without a model; the charge stays with or without this entry."""
         if self._run is None:

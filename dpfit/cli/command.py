@@ -19,7 +19,7 @@ from dpfit.errors import StorageError, UsageError, reason_of
 from dpfit.files.toml_document import parse_toml
 from dpfit.memory import LIBRARIES, require_memory
 
-COMMANDS: Final = ("fit", "complete-matrix", "predict", "budget", "audit")
+COMMANDS: Final = ("fit", "complete-matrix", "predict", "evaluate", "budget", "audit")
 
 Options = TypeVar("Options")
 
