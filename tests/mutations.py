@@ -1401,6 +1401,71 @@ FAULTS = [
         "    except ZeroDivisionError as error:",
         "tests/cli/test_cluster.py::test_a_worker_that_fails_logs_no_record",
     ),
+    Fault(
+        "metrics: a histogram's replaced record charged once",
+        "privacy/metric_release.py",
+        "replace_one=numbers + 2 * cell",
+        "replace_one=numbers + cell",
+        "tests/laws/test_metric_sensitivity.py",
+    ),
+    Fault(
+        "metrics: the budget of one metric spent on each",
+        "privacy/metric_release.py",
+        "budget.squared_mu / factor.under(adjacency)",
+        "budget.squared_mu",
+        "tests/laws/test_metric_sensitivity.py",
+    ),
+    Fault(
+        "metrics: the pure budget of one metric spent on each",
+        "privacy/metric_release.py",
+        "(Fraction(budget.epsilon) / factor.under(adjacency)) ** 2",
+        "Fraction(budget.epsilon) ** 2",
+        "tests/laws/test_metric_sensitivity.py",
+    ),
+    Fault(
+        "metrics: a record's number not bounded",
+        "privacy/metric_sums.py",
+        "np.clip(np.rint(shares * unit).astype(np.int64), 0, unit).sum(axis=0)",
+        "np.rint(metrics.shares(scores, target) * unit).astype(np.int64).sum(axis=0)",
+        "tests/laws/test_metric_sensitivity.py",
+    ),
+    Fault(
+        "metrics: a loss measured from the block's mean score",
+        "privacy/record_metrics.py",
+        "own = np.where(target > 0.5, scores, -scores)",
+        "own = np.where(target > 0.5, scores, -scores) - scores[:1].sum()",
+        "tests/laws/test_metric_sensitivity.py",
+    ),
+    Fault(
+        "metrics: sums handed out without noise",
+        "privacy/metric_sums.py",
+        "return charged.noisy(release, sums).astype(np.float64) / release.unit",
+        "return sums.astype(np.float64) / release.unit",
+        "tests/privacy/test_metric_sums.py",
+    ),
+    Fault(
+        "metrics: sums handed out twice",
+        "privacy/metric_sums.py",
+        "sums, self._sums = self._sums, np.zeros(0, np.int64)",
+        "sums = self._sums",
+        "tests/privacy/test_metric_sums.py",
+    ),
+    Fault(
+        "metrics: rows counted in the open",
+        "fitting/private_evaluation.py",
+        "self.facts.add(rows_fact(found, request.n_rows, request.adjacency, source))",
+        "self.facts.add(PublicFact(\"rows\", found, Origin.DEFAULT, \"--n-rows\"))",
+        "tests/cli/test_evaluate.py",
+    ),
+    Fault(
+        "metrics: released before they are charged",
+        "fitting/private_evaluation.py",
+        "        reserve(self.description())\n        noise = noise_of(private=True, "
+        "seed=self.request.seed)\n        sums = self._sums.noisy(noise)",
+        "        noise = noise_of(private=True, seed=self.request.seed)\n        "
+        "sums = self._sums.noisy(noise)\n        reserve(self.description())",
+        "tests/fitting/test_private_evaluation.py",
+    ),
 ]
 
 
