@@ -1454,7 +1454,7 @@ FAULTS = [
         "metrics: rows counted in the open",
         "fitting/private_evaluation.py",
         "self.facts.add(rows_fact(found, request.n_rows, request.adjacency, source))",
-        "self.facts.add(PublicFact(\"rows\", found, Origin.DEFAULT, \"--n-rows\"))",
+        'self.facts.add(PublicFact("rows", found, Origin.DEFAULT, "--n-rows"))',
         "tests/cli/test_evaluate.py",
     ),
     Fault(

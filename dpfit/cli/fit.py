@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import typer
@@ -22,6 +22,20 @@ class FitOptions(ModelOptions, RowOptions, RunOptions, LockOptions, OutputOption
         list[str],
         typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
     ]
+    tune: Annotated[
+        list[str],
+        typer.Option(
+            "--tune",
+            metavar="NAME=V,V",
+            help="Search settings privately, one option each: sparsity=100,300.",
+        ),
+    ] = field(default_factory=list)
+    tune_runs: Annotated[
+        float | None,
+        typer.Option(
+            "--tune-runs", metavar="R", help="Expected runs of --tune [default: the combinations]."
+        ),
+    ] = None
     memory: Annotated[
         str | None,
         typer.Option("--memory", metavar="SIZE", help="Bound on the process's memory: 2GiB."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dpfit.algorithms.outcome import Outcome
@@ -15,6 +15,7 @@ from dpfit.cli.row_inputs import RowInputs
 from dpfit.cli.run_files import RunFiles
 from dpfit.cli.sizes import bytes_of
 from dpfit.cli.streams import Streams
+from dpfit.cli.tune_option import search_of
 from dpfit.design.grid import RowMap
 from dpfit.design.storage import Storage
 from dpfit.errors import PrivacyError, UsageError
@@ -22,6 +23,7 @@ from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead, finest_grid
 from dpfit.fitting.request import AUTO, ORIGINALS, FitRequest, chosen_algorithm, only_loss
+from dpfit.fitting.tuned_fit import TunedFit
 
 if TYPE_CHECKING:
     from dpfit.cli.fit import FitOptions
@@ -129,8 +131,9 @@ class FitInputs:
     def load(self, streams: Streams, workers: Workers | None) -> LinearFit:
         """Read the rows and plan the run."""
         request, source = self.request, self.files.source
+        kind = LinearFit if request.search is None else TunedFit
         if workers is None:
-            fitted = LinearFit.of(request, self.rows.reader, layout=self.rows.layout, source=source)
+            fitted = kind.of(request, self.rows.reader, layout=self.rows.layout, source=source)
         else:
             from dpfit.privacy.cluster_records import ClusterCollected
 
@@ -142,7 +145,7 @@ class FitInputs:
                 source,
                 storage=request.storage,
             )
-            fitted = LinearFit(request, collected, layout=self.rows.layout, source=source)
+            fitted = kind(request, collected, layout=self.rows.layout, source=source)
         # Of what was read, only the public number of rows may be told.
         streams.step(f"read {fitted.plan.facts.integer('rows')} rows")
         return fitted
@@ -184,6 +187,9 @@ class FitInputs:
 
 
 def _request(options: FitOptions, rows: RowInputs, dataset: str) -> FitRequest:
+    search = search_of(options)
+    if search is not None:  # the first candidate stands for what all of them are checked for
+        options = replace(options, **search.candidates()[0])  # type: ignore[arg-type]
     return configured(
         options,
         rows,
@@ -193,6 +199,7 @@ def _request(options: FitOptions, rows: RowInputs, dataset: str) -> FitRequest:
         seed=options.seed,
         threads=options.threads or cpu_count(),
         storage=_storage(options),
+        search=search,
     )
 
 

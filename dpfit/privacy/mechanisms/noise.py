@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from dpfit.privacy.mechanisms.gaussian import GaussianNoise
+from dpfit.privacy.mechanisms.random_stopping import StoppingDraws
 from dpfit.privacy.random_bits import BitSource, RunKey, load_cipher
 
 if TYPE_CHECKING:
@@ -114,6 +115,28 @@ class NoNoise:
     def choose_signed(self, scores: NDArray[np.int64], scale_bits: int, step: int) -> int:
         best = int(np.argmax(np.abs(scores)))
         return best if scores[best] >= 0 else len(scores) + best
+
+
+class SearchNoise:
+    """The randomness of a search: how many runs, which, and each run's own noise.
+
+    Its key is born here, so make one after the charge is on disk.
+
+    Parameters
+    ----------
+    seed : int or None
+        None takes a fresh key from the operating system.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self._key = RunKey.from_system() if seed is None else RunKey.from_seed(seed)
+        self._runs = 0
+        self.draws = StoppingDraws(BitSource(self._key))
+
+    def of_next_run(self) -> Noise:
+        """Noise under a key that no other run has."""
+        self._runs += 1
+        return ExactNoise(BitSource(self._key.child(self._runs)))
 
 
 def prepare_noise() -> None:
