@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -23,13 +23,13 @@ class FitOptions(ModelOptions, RowOptions, RunOptions, LockOptions, OutputOption
         typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
     ]
     tune: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--tune",
             metavar="NAME=V,V",
             help="Search settings privately, one option each: sparsity=100,300.",
         ),
-    ] = field(default_factory=list)
+    ] = None
     tune_runs: Annotated[
         float | None,
         typer.Option(

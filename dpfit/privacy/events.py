@@ -504,7 +504,7 @@ def _text(fields: dict[object, object], key: str) -> str:
 
 def _signed_fraction(fields: dict[object, object], key: str) -> Fraction:
     text = _text(fields, key)
-    if not text.startswith("-"):
+    if not text.startswith("-") or text == "-0/1":
         return _fraction(fields, key)
     return -_fraction({key: text[1:]}, key)
 

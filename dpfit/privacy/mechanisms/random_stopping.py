@@ -48,13 +48,11 @@ class StoppingDraws:
         ``P(k + 1) / P(k) = (1 - gamma) (k + eta) / (k + 1)``: a geometric K whose steps beyond the
         first are each accepted with chance ``(l + eta) / (l + 1)``, or everything is drawn anew.
         """
-        while True:
-            k, accepted = 1, True
-            while not self.happens(gamma):
-                accepted = accepted and self.happens((k + eta) / Fraction(k + 1))
-                k += 1
-            if accepted:
-                return k
+        k = 1
+        while not self.happens(gamma):
+            # What is rejected is drawn anew from the first step, whatever its rest would have been.
+            k = k + 1 if self.happens((k + eta) / Fraction(k + 1)) else 1
+        return k
 
     def _word(self) -> int:
         index, self._next = self._next, self._next + 1
