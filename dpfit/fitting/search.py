@@ -56,9 +56,14 @@ class Search:
         return [dict(zip(names, values, strict=True)) for values in combined]
 
     @property
+    def runs(self) -> float:
+        """E K, as asked or by default."""
+        return float(len(self.candidates())) if self.expected_runs is None else self.expected_runs
+
+    @property
     def gamma(self) -> Fraction:
         """Of the law of the number of runs."""
-        return gamma_for(ETA, self.expected_runs or float(len(self.candidates())))
+        return gamma_for(ETA, self.runs)
 
     def event(self, runs: Sequence[Sequence[Event]]) -> RandomStoppingEvent:
         """The charge of the whole search over runs that release these events."""

@@ -167,6 +167,7 @@ class TunedFit(LinearFit):
         search = self.search
         tuning: dict[str, object] = {
             "grid": {name: list(values) for name, values in search.grid.items()},
+            "expected_runs": search.runs,
             "gamma": str(search.gamma),
             "rho_of_run": float(self.rho_of_run),
             "score": self.score.name,

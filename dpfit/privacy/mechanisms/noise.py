@@ -129,7 +129,7 @@ class SearchNoise:
     """
 
     def __init__(self, seed: int | None) -> None:
-        self._key = RunKey.from_system() if seed is None else RunKey.from_seed(seed)
+        self._key = _new_key(seed)
         self._runs = 0
         self.draws = StoppingDraws(BitSource(self._key))
 
@@ -156,5 +156,8 @@ def noise_of(*, private: bool, seed: int | None) -> Noise:
     """
     if not private:
         return NoNoise()
-    key = RunKey.from_system() if seed is None else RunKey.from_seed(seed)
-    return ExactNoise(BitSource(key))
+    return ExactNoise(BitSource(_new_key(seed)))
+
+
+def _new_key(seed: int | None) -> RunKey:
+    return RunKey.from_system() if seed is None else RunKey.from_seed(seed)
