@@ -264,6 +264,11 @@ class FitRequest:
             raise UsageError("--tune needs noise: a run without it can be repeated at will")
         if self.printed:
             raise UsageError("--tune goes with --calibration exact only")
+        if self.algorithm == "median-objective":
+            raise UsageError(
+                "--tune has no --algo median-objective, whose runs have no budget in rho",
+                hint="choose --algo median-irls or median-cd",
+            )
         for name in search.grid:
             if name != "sparsity" and name not in self.traits.settings:
                 raise UsageError(

@@ -191,6 +191,15 @@ def test_the_score_is_the_noisy_loss_of_the_very_model(monkeypatch: pytest.Monke
         ({"calibration": "paper"}, "exact only"),
         ({"search": Search({"l1_radius": (1.0, 2.0)})}, "no setting of --algo"),
         ({"search": Search({"iterations": (0, 2)})}, "--iterations"),
+        (
+            {
+                "algorithm": "median-objective",
+                "loss": "absolute",
+                "declared": DeclaredFacts(),
+                "search": Search({"ridge": (1.0, 2.0)}),
+            },
+            "no --algo median-objective",
+        ),
     ],
 )
 def test_what_has_no_proof_is_refused(more: dict[str, Any], said: str) -> None:
