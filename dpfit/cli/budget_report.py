@@ -121,7 +121,10 @@ def _cost_json(cost: Cost, deltas: tuple[float, ...]) -> dict[str, object]:
 def _cost_rows(cost: Cost, deltas: tuple[float, ...]) -> Rows:
     if cost.infinite:
         return [("epsilon", "unbounded: NOT PRIVATE")]
-    rows = [("mu", f"{cost.mu():.6g}"), ("rho", f"{cost.rho_bound():.6g}")]
+    named = {"mu": cost.mu(), "rho": cost.rho_bound()}
+    rows = [
+        (name, f"{value:.6g}" if math.isfinite(value) else "none") for name, value in named.items()
+    ]
     shown = _shown(cost, deltas)
     return rows + [(f"epsilon at delta {d:g}", f"{cost.epsilon(d):.6g}") for d in shown]
 

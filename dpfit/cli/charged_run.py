@@ -69,6 +69,13 @@ class ChargedRun:
                 write_atomically(path, model, overwrite=overwrite)
             self._charge.release(model)
 
+    def show(self, result: bytes) -> None:
+        """Write a result that is no model to standard output and tell the ledger."""
+        sys.stdout.buffer.write(result)
+        sys.stdout.buffer.flush()
+        with signals.uninterrupted():
+            self._charge.release()
+
     def abort(self, error: BaseException) -> None:
         """Say that the run ended without a model."""
         reason = type(error).__name__

@@ -19,7 +19,7 @@ from dpfit.errors import UsageError
 from dpfit.files.toml_document import read_toml
 from dpfit.memory import LIBRARIES, require_memory
 
-COMMANDS: Final = ("fit", "complete-matrix", "predict", "budget", "report", "audit")
+COMMANDS: Final = ("fit", "complete-matrix", "predict", "evaluate", "budget", "report", "audit")
 
 Options = TypeVar("Options")
 

@@ -22,6 +22,20 @@ class FitOptions(ModelOptions, RowOptions, StorageOptions, RunOptions, LockOptio
         list[str],
         typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
     ]
+    tune: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tune",
+            metavar="NAME=V,V",
+            help="Search settings privately, one option each: sparsity=100,300.",
+        ),
+    ] = None
+    tune_runs: Annotated[
+        float | None,
+        typer.Option(
+            "--tune-runs", metavar="R", help="Expected runs of --tune [default: the combinations]."
+        ),
+    ] = None
     keep_cache: Annotated[
         bool,
         typer.Option("--keep-cache", help="Keep the rows there for later fits: private data."),

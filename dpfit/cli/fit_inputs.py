@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dpfit.algorithms.outcome import Outcome
 from dpfit.cli.row_inputs import RowInputs
 from dpfit.cli.run_files import RunFiles
 from dpfit.cli.streams import Streams
+from dpfit.cli.tune_option import search_of
 from dpfit.data.pipeline import cpu_count
 from dpfit.data.remote import is_remote
 from dpfit.errors import PrivacyError, UsageError
@@ -20,6 +21,7 @@ from dpfit.fitting.linear_file import linear_model
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead, finest_grid
 from dpfit.fitting.request import ORIGINALS, FitRequest
+from dpfit.fitting.tuned_fit import TunedFit
 from dpfit.privacy.kept_records import kept_records
 
 if TYPE_CHECKING:
@@ -133,6 +135,7 @@ class FitInputs:
     def load(self, streams: Streams, workers: Workers | None) -> LinearFit:
         """Read the rows and plan the run."""
         request, source = self.request, self.files.source
+        kind = LinearFit if request.search is None else TunedFit
         if self.keeps_rows:
             collected, found = kept_records(
                 self.rows.reader,
@@ -142,9 +145,9 @@ class FitInputs:
                 storage=request.storage,
             )
             streams.step("the rows were kept by an earlier run" if found else "the rows are kept")
-            fitted = LinearFit(request, collected, layout=self.rows.layout, source=source)
+            fitted = kind(request, collected, layout=self.rows.layout, source=source)
         elif workers is None:
-            fitted = LinearFit.of(request, self.rows.reader, layout=self.rows.layout, source=source)
+            fitted = kind.of(request, self.rows.reader, layout=self.rows.layout, source=source)
         else:
             from dpfit.privacy.cluster_records import ClusterCollected
 
@@ -156,7 +159,7 @@ class FitInputs:
                 source,
                 storage=request.storage,
             )
-            fitted = LinearFit(request, elsewhere, layout=self.rows.layout, source=source)
+            fitted = kind(request, elsewhere, layout=self.rows.layout, source=source)
         # Of what was read, only the public number of rows may be told.
         streams.step(f"read {fitted.plan.facts.integer('rows')} rows")
         return fitted
@@ -176,6 +179,9 @@ class FitInputs:
 
 
 def _request(options: FitOptions, rows: RowInputs, dataset: str) -> FitRequest:
+    search = search_of(options)
+    if search is not None:  # the first candidate stands for what all of them are checked for
+        options = replace(options, **search.candidates()[0])  # type: ignore[arg-type]
     return configured(
         options,
         rows,
@@ -185,6 +191,7 @@ def _request(options: FitOptions, rows: RowInputs, dataset: str) -> FitRequest:
         seed=options.seed,
         threads=options.threads or cpu_count(),
         storage=options.storage(),
+        search=search,
     )
 
 

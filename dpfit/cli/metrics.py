@@ -101,7 +101,7 @@ class _QuantileMetrics(_ValueMetrics):
 
     def __init__(self, model: LinearModel, source: str) -> None:
         super().__init__(model, source)
-        self._quantile = _quantile_of(model)
+        self._quantile = model.quantile
         self._below = 0
         self._pinball = 0.0
 
@@ -120,12 +120,6 @@ class _QuantileMetrics(_ValueMetrics):
             "pinball loss": self._pinball / self._rows,
         }
         return {**super().values(), **values} if self._quantile == 0.5 else values
-
-
-def _quantile_of(model: LinearModel) -> float:
-    settings = model.provenance.get("settings")
-    found = settings.get("quantile") if isinstance(settings, dict) else None
-    return float(found) if isinstance(found, int | float) and 0 < found < 1 else 0.5
 
 
 class _CountMetrics:

@@ -179,8 +179,8 @@ class BudgetOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """What a run that is charged writes, and on which terms."""
+class ChargeOptions:
+    """Where a run is charged, and on which terms."""
 
     dataset: Annotated[
         str | None,
@@ -190,20 +190,26 @@ class RunOptions:
         str | None,
         typer.Option("--ledger", metavar="FILE", help="Ledger [default: STEM.ledger.json]."),
     ] = None
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing model.")] = False
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse to take any fact from the data as public.")
     ] = False
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show charge, noise and settings; spend nothing.")
     ] = False
-    non_private: Annotated[
-        bool, typer.Option("--non-private", help="Fit without noise, by the same rules.")
-    ] = False
     seed: Annotated[
         int | None,
         typer.Option("--seed", metavar="N", help="Reproducible noise. The result is NOT private."),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(ChargeOptions):
+    """What a run that is charged writes as well."""
+
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing model.")] = False
+    non_private: Annotated[
+        bool, typer.Option("--non-private", help="Fit without noise, by the same rules.")
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)

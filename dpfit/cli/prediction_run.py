@@ -37,7 +37,7 @@ def predict_rows(options: PredictOptions, content: bytes) -> None:
     if options.proba and model.classes is None:
         raise UsageError("--proba needs a model of classes; this one predicts a value")
     paths = expand_inputs(options.inputs)
-    _check_columns(paths[0], format_of(paths[0], str(options.format)), model)
+    check_columns(paths[0], format_of(paths[0], str(options.format)), model)
     reader = Reader(options.inputs, prediction_read_options(options, model))
     check_output(options, [*reader.paths, options.model])
     predictor = LinearPredictor(model)
@@ -55,7 +55,7 @@ def predict_rows(options: PredictOptions, content: bytes) -> None:
         show_evaluation(values, "the file's labels", as_json=options.json)
 
 
-def _check_columns(path: str, kind: str, model: LinearModel) -> None:
+def check_columns(path: str, kind: str, model: LinearModel) -> None:
     """Named columns and numbered ones are not interchangeable."""
     named = kind in ("csv", "tsv")
     if model.feature_map is not None and kind == "libsvm":

@@ -12,6 +12,7 @@ from dpfit.errors import DataError
 from dpfit.files.linear_model import LinearModel
 
 if TYPE_CHECKING:
+    from dpfit.cli.evaluate import EvaluateOptions
     from dpfit.cli.predict import PredictOptions
     from dpfit.cli.row_options import RowOptions
     from dpfit.privacy.declared_facts import DeclaredFacts
@@ -44,8 +45,10 @@ def read_options(options: RowOptions, schema: Schema, declared: DeclaredFacts) -
     )
 
 
-def prediction_read_options(options: PredictOptions, model: LinearModel) -> ReadOptions:
-    """How ``dpfit predict`` reads its input: by the model's columns and numbering."""
+def prediction_read_options(
+    options: PredictOptions | EvaluateOptions, model: LinearModel
+) -> ReadOptions:
+    """How input is read that a model is applied to: by the model's columns and numbering."""
     try:
         columns = None if model.feature_map is None else FeatureMap.from_json(model.feature_map)
     except ValueError as error:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
-from dpfit.cli.options import RunOptions
+from dpfit.cli.options import ChargeOptions
 from dpfit.cli.streams import Streams
 from dpfit.fitting.charge import charge_of
 from dpfit.privacy.adjacency import Adjacency
@@ -34,13 +34,16 @@ class Request(Protocol):
 
 
 def report_before_reading(
-    request: Request, options: RunOptions, ledger: str, streams: Streams
+    request: Request, options: ChargeOptions, ledger: str, streams: Streams, *, what: str = "model"
 ) -> None:
-    """Warn of a run that is not private, and of a ledger that is new although it was named."""
+    """Warn of a run that is not private, and of a ledger that is new although it was named.
+
+    ``what`` names what the run releases.
+    """
     if not options.dry_run and not request.private:
         why = "there is no noise" if request.without_noise else "--seed repeats the noise"
         streams.warn(
-            f"{why}: the model is not private, and {ledger} counts as unbounded from now on"
+            f"{why}: the {what} is not private, and {ledger} counts as unbounded from now on"
         )
     new = options.ledger is not None and not os.path.exists(options.ledger)
     if new and not options.dry_run:

@@ -117,6 +117,13 @@ class LinearModel:
     indices: NDArray[np.int64]
     values: NDArray[np.float64]
 
+    @property
+    def quantile(self) -> float:
+        """Which one a model of the absolute loss is of; a half where it does not say."""
+        settings = self.provenance.get("settings")
+        found = settings.get("quantile") if isinstance(settings, dict) else None
+        return float(found) if isinstance(found, int | float) and 0 < found < 1 else 0.5
+
     def to_bytes(self) -> bytes:
         """The document; the same model gives the same bytes."""
         document = {

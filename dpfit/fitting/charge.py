@@ -44,12 +44,13 @@ class Charge:
         self._run = self._ledger.reserve(self._events, description)
         self.entry = self._ledger.reserved(self._run)
 
-    def release(self, model: bytes) -> None:
-        """Say that the model is out, and which it is."""
+    def release(self, model: bytes | None = None) -> None:
+        """Say that the result is out, and, if that is a model, which it is."""
         # From here on a failure is that of the last entry itself, not of the run.
         run, self._run = self._run, None
         assert run is not None
-        self._ledger.close(run, "released", model_sha256=hashlib.sha256(model).hexdigest())
+        detail = {} if model is None else {"model_sha256": hashlib.sha256(model).hexdigest()}
+        self._ledger.close(run, "released", **detail)
 
     def abort(self, reason: str) -> None:
         """Say that the run ended without a model; the charge stays with or without this entry."""

@@ -90,7 +90,7 @@ class LinearFit:
             self.target_range = settler.settle_range(loss_name)
             span = self.target_range[1] - self.target_range[0]
         loss = self._loss(loss_name)
-        self.plan: FitPlan = plan_fit(request, facts, loss, target_span=span)
+        self.plan: FitPlan = self._planned(facts, loss, span)
         exposure = settler.settle_exposure(loss_name)
         self.max_exposure = 1.0 if exposure is None else exposure
         record_map = RecordMap(
@@ -103,7 +103,16 @@ class LinearFit:
             max_weight=settler.settle_weight(),
         )
         self._records = collected.records(record_map)
-        self._records.check(self.plan.releases, loss.n_scores, self.plan.grid, source)
+        self._check(source)
+
+    def _planned(self, facts: PublicFacts, loss: Loss, target_span: float) -> FitPlan:
+        """The plan, once the public facts are settled."""
+        return plan_fit(self.request, facts, loss, target_span=target_span)
+
+    def _check(self, source: str) -> None:
+        """Refuse, before the charge, what would fail after it."""
+        plan = self.plan
+        self._records.check(plan.releases, plan.loss.n_scores, plan.grid, source)
 
     @classmethod
     def of(
@@ -161,7 +170,7 @@ class LinearFit:
         return self.plan.algorithm.run(self.curator(noise), report_progress)
 
     def curator(self, noise: Noise) -> Curator:
-        """The door to these records, with that noise.
+        """The door to these records, with that noise, for the plan.
 
         A run that is charged goes through :meth:`run`; an audit, whose records are synthetic, makes
         the noise of each trial itself.

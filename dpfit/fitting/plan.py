@@ -142,11 +142,13 @@ def charge_ahead(request: FitRequest) -> list[Event]:
     before hours of reading; the reservation checks the exact charge again. Of printed noise nothing
     is known before the number of steps is, unless the cost is the same for all. Nor of selections:
     what they cost beside other runs, or at another delta, depends on how many there are, and no
-    one release for their budget costs less.
+    one release for their budget costs less. Nor of a search, which costs what its runs do.
     """
     if request.budget is None or not request.private:
         return [NonPrivateEvent(label="whole run")]
     grid = finest_grid(request)
+    if request.search is not None:
+        return []
     if not request.printed:
         if request.traits.selects:
             return []

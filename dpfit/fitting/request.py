@@ -12,6 +12,7 @@ from dpfit.design.storage import IN_MEMORY, Storage
 from dpfit.errors import UsageError
 from dpfit.files.linear_model import WITH_OFFSET
 from dpfit.fitting.checks import one_of
+from dpfit.fitting.search import Search
 from dpfit.losses.names import LOSSES, OF_CLASSES
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
@@ -170,6 +171,8 @@ class FitRequest:
         For reading and products; never changes a bit of the result.
     storage : Storage
         Where the rows stand; changes nothing else.
+    search : Search or None
+        Settings to try, in place of those that the request itself has.
 
     Raises
     ------
@@ -211,6 +214,7 @@ class FitRequest:
     seed: int | None = None
     threads: int = 1
     storage: Storage = IN_MEMORY
+    search: Search | None = None
 
     def __post_init__(self) -> None:
         if self.algorithm not in (*ALGORITHMS, *ORIGINALS):
@@ -254,6 +258,31 @@ class FitRequest:
         _usable("--row-norm", self.row_norm)
         self._check_target()
         self._check_attributes()
+        if self.search is not None:
+            self._check_search(self.search)
+
+    def _check_search(self, search: Search) -> None:
+        """Refuse a search that has no proof, or nothing to search."""
+        if self.without_noise:
+            raise UsageError("--tune needs noise: a run without it can be repeated at will")
+        if self.printed:
+            raise UsageError("--tune goes with --calibration exact only")
+        if self.algorithm == "median-objective":
+            raise UsageError(
+                "--tune has no --algo median-objective, whose runs have no budget in rho",
+                hint="choose --algo median-irls or median-cd",
+            )
+        for name in search.grid:
+            if name != "sparsity" and name not in self.traits.settings:
+                raise UsageError(
+                    f"--tune {name.replace('_', '-')}: no setting of --algo {self.algorithm}",
+                    hint=f"it has {', '.join(self._tunable())}",
+                )
+        search.requests(self)  # each checks its own settings
+
+    def _tunable(self) -> list[str]:
+        names = [name.replace("_", "-") for name in self.traits.settings]
+        return names if self.traits.sparsity is None else ["sparsity", *names]
 
     def _check_quantile(self) -> None:
         if self.quantile is None:

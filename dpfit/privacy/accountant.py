@@ -25,8 +25,10 @@ from dpfit.privacy.events import (
     MinimiserLaw,
     NonPrivateEvent,
     PureEvent,
+    RandomStoppingEvent,
     ZcdpEvent,
 )
+from dpfit.privacy.random_stopping import log_expected_runs, stopping_shift
 
 _KINDS = (
     GaussianEvent,
@@ -36,10 +38,13 @@ _KINDS = (
     PureEvent,
     BoundedRangeEvent,
     MinimiserEvent,
+    RandomStoppingEvent,
     NonPrivateEvent,
 )
 _ROOT_TWO_OVER_PI = Fraction(0.79788456080287)  # rounded up
 _MOST_DOUBLINGS = 1000
+_MOST_LOG = 700
+_WIDENED = 1e-12  # of a power of e
 _LARGEST_DENOMINATOR = 1 << 4096
 _FINEST = 1 << 256  # one over it is what a sum beyond that is rounded up to a multiple of
 
@@ -61,8 +66,9 @@ class Cost:
     gaussian : Fraction or None
         Squared mu of Gaussian differential privacy (Dong, Roth and Su, 2022, corollary 3.3).
     rho : Fraction or None
-        Zero-concentrated differential privacy (Bun and Steinke, 2016, lemma 1.7). Known whenever
-        one of the others is.
+        The Renyi divergence of every order ``a > 1`` is at most ``rho a + shift + log_multiple /
+        (a - 1)``; with neither shift nor multiple this is zero-concentrated differential privacy
+        (Bun and Steinke, 2016, lemma 1.7). Known whenever one of the others is.
     noise : Fraction or None
         Squared mu of the releases with Gaussian noise alone; None only when nothing is protected.
     pure : Fraction or None
@@ -70,6 +76,10 @@ class Cost:
     doublings : int
         How often delta doubles beside ``noise`` and ``pure``: releases whose log-likelihood ratio
         is that of Gaussian noise folded over to its positive side (see :func:`_minimiser`).
+    shift : Fraction
+        Beside ``rho``: what is added to the divergence of every order, and so to epsilon.
+    log_multiple : Fraction
+        Beside ``rho``: the logarithm of what multiplies delta.
     infinite : bool
         Nothing is protected; the other fields are None.
     """
@@ -79,9 +89,13 @@ class Cost:
     noise: Fraction | None
     pure: Fraction | None
     doublings: int = 0
+    shift: Fraction = Fraction(0)
+    log_multiple: Fraction = Fraction(0)
     infinite: bool = False
 
     def __post_init__(self) -> None:
+        if self.shift < 0 or self.log_multiple < 0:
+            raise ValueError(f"not a cost: {self!r}")
         for value in (self.gaussian, self.rho, self.noise, self.pure):
             if value is not None and (value < 0 or self.infinite):
                 raise ValueError(f"not a cost: {self!r}")
@@ -93,6 +107,8 @@ class Cost:
             noise=_add(self.noise, other.noise),
             pure=_add(self.pure, other.pure),
             doublings=self.doublings + other.doublings,
+            shift=_sum(self.shift, other.shift),
+            log_multiple=_sum(self.log_multiple, other.log_multiple),
             infinite=self.infinite or other.infinite,
         )
 
@@ -105,6 +121,8 @@ class Cost:
             noise=_times(self.noise, count),
             pure=_times(self.pure, count),
             doublings=self.doublings * count,
+            shift=self.shift * count,
+            log_multiple=self.log_multiple * count,
             infinite=self.infinite,
         )
 
@@ -115,8 +133,10 @@ class Cost:
         return math.inf if self.gaussian is None else conversion.sqrt_up(self.gaussian)
 
     def rho_bound(self) -> float:
-        """Return rho of zero-concentrated differential privacy, rounded up."""
-        return math.inf if self.rho is None else conversion.round_up(self.rho)
+        """Return rho of zero-concentrated differential privacy, rounded up; infinity without."""
+        if self.rho is None or self.log_multiple:
+            return math.inf
+        return conversion.round_up(self.rho + self.shift)  # every order is above 1
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest certified epsilon at ``delta``, rounded up.
@@ -140,7 +160,7 @@ class Cost:
         if self.gaussian is not None:
             bounds.append(conversion.gaussian_epsilon(self.mu(), delta))
         if self._needs_rho():
-            bounds.append(conversion.zcdp_epsilon(self.rho_bound(), delta))
+            bounds.append(self._renyi_epsilon(delta))
         return min(bounds)
 
     def delta(self, epsilon: float) -> float:
@@ -159,8 +179,30 @@ class Cost:
         if self.gaussian is not None:
             bounds.append(conversion.gaussian_delta(self.mu(), epsilon))
         if self._needs_rho():
-            bounds.append(conversion.zcdp_delta(self.rho_bound(), epsilon))
+            bounds.append(self._renyi_delta(epsilon))
         return min(bounds)
+
+    def _renyi_epsilon(self, delta: float) -> float:
+        assert self.rho is not None
+        rho = conversion.round_up(self.rho)
+        if not (self.shift or self.log_multiple):
+            return conversion.zcdp_epsilon(rho, delta)
+        share = delta * math.exp(-conversion.round_up(self.log_multiple)) * (1.0 - _WIDENED)
+        if share < sys.float_info.min:
+            return math.inf
+        epsilon = conversion.zcdp_epsilon(rho, share)
+        return conversion.round_up(Fraction(epsilon) + self.shift)
+
+    def _renyi_delta(self, epsilon: float) -> float:
+        assert self.rho is not None
+        rho = conversion.round_up(self.rho)
+        if not (self.shift or self.log_multiple):
+            return conversion.zcdp_delta(rho, epsilon)
+        if Fraction(epsilon) < self.shift or self.log_multiple > _MOST_LOG:
+            return 1.0
+        left = conversion.round_down(Fraction(epsilon) - self.shift)
+        multiple = math.exp(conversion.round_up(self.log_multiple)) * (1.0 + _WIDENED)
+        return min(1.0, conversion.zcdp_delta(rho, left) * multiple)
 
     def _needs_rho(self) -> bool:
         # mu-Gaussian implies mu^2/2-zCDP, so rho can only help when it is below that.
@@ -210,6 +252,8 @@ def cost_of_one(event: Event, adjacency: Adjacency) -> Cost:
         return _bounded_range(event, adjacency)
     if isinstance(event, MinimiserEvent):
         return _minimiser(event, adjacency)
+    if isinstance(event, RandomStoppingEvent):
+        return _random_stopping(event, adjacency)
     return INFINITE
 
 
@@ -281,6 +325,25 @@ def _minimiser(event: MinimiserEvent, adjacency: Adjacency) -> Cost:
     return Cost(gaussian=None, rho=rho, noise=v, pure=jacobian, doublings=doublings)
 
 
+def _random_stopping(event: RandomStoppingEvent, adjacency: Adjacency) -> Cost:
+    """Papernot and Steinke (2021, theorem 2), where one run costs at most rho.
+
+    A run is drawn from a public list, and its Renyi divergences are at most those of the dearest.
+    """
+    runs = [compose(run, adjacency).rho for run in event.runs]
+    if any(rho is None for rho in runs):
+        return INFINITE
+    rho = max(rho for rho in runs if rho is not None)
+    return Cost(
+        gaussian=None,
+        rho=rho,
+        noise=_ZERO,
+        pure=None,
+        shift=stopping_shift(rho, event.eta, event.gamma),
+        log_multiple=log_expected_runs(event.eta, event.gamma),
+    )
+
+
 def minimiser_doublings(adjacency: Adjacency) -> int:
     """How often a minimiser with Gaussian noise in its objective doubles delta."""
     return 1 if adjacency is Adjacency.ADD_REMOVE else 2
@@ -292,8 +355,10 @@ def _squared_mu(log_odds: Fraction) -> Fraction | None:
 
 
 def _add(left: Fraction | None, right: Fraction | None) -> Fraction | None:
-    if left is None or right is None:
-        return None
+    return None if left is None or right is None else _sum(left, right)
+
+
+def _sum(left: Fraction, right: Fraction) -> Fraction:
     total = left + right
     if total.denominator <= _LARGEST_DENOMINATOR:
         return total

@@ -33,10 +33,12 @@ from dpfit.privacy.questions import (
     ColumnSums,
     GradientSums,
     Records,
+    ScoreSum,
     TargetAndExposureSums,
     TargetCounts,
     TargetSum,
 )
+from dpfit.privacy.record_metrics import RecordMetrics
 from dpfit.privacy.target_ranks import rank_scores, value_of
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -173,6 +175,40 @@ class Curator:
         noisy = self._charged.noisy(release.noise, integers.astype(np.int64))
         point = noisy.astype(np.float64) * (release.step / self._grid.row_norm)
         return Point(point[:-1], point[-1], centre - 0.5)
+
+    def score(
+        self,
+        label: str,
+        metrics: RecordMetrics,
+        which: int,
+        point: Point,
+        centring: Centring | None,
+    ) -> float:
+        """Noisy mean of a bounded loss of a released model, one of the charged releases.
+
+        Parameters
+        ----------
+        label : str
+            Of the release.
+        metrics : RecordMetrics
+            What a record may add.
+        which : int
+            The place of the loss among it.
+        point : Point
+            The model, on all columns or on those of the centring.
+        centring : Centring or None
+            The map of records that it goes with.
+        """
+        release = self._charged.take_sum(label, Quantity.SCORE)
+        space = RowSpace.of_grid(self._grid, self._records.n_features)
+        records = self._records.on_grid(self._grid)
+        if centring is not None:
+            space = centring.space(self._grid)
+            records = self._records.centred(centring, self._grid)
+        integers, bits = quantised(point, space.squared_norm)
+        question = ScoreSum(metrics, which, integers, bits, point.offset, release.unit)
+        total = self._charged.noisy(release, records.total(question))
+        return float(total[0]) / release.unit / self._n_rows
 
     def class_means(self, label: str) -> Floats:
         """Noisy share of each class among the records, one of the charged releases, shape (k,)."""

@@ -17,11 +17,14 @@ from dpfit.privacy.adjacency import Adjacency, PerAdjacency
 
 T = TypeVar("T")
 
-JsonValue = str | int | dict[str, "str | int"]
+JsonValue = str | int | dict[str, "str | int"] | list[list[dict[str, "JsonValue"]]]
 """What the fields of a serialised event are made of."""
 
 _FRACTION = re.compile(r"(0|[1-9][0-9]{0,3999})/([1-9][0-9]{0,3999})", re.ASCII)
 _LABEL_LIMIT = 200
+_LEAST_ETA = Fraction(1, 1 << 20) - 1  # within these limits floats know what a search costs
+_LEAST_GAMMA = Fraction(1, 1 << 64)
+_MOST_GAMMA = 1 - Fraction(1, 1 << 32)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,6 +288,53 @@ class MinimiserEvent(Event):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class RandomStoppingEvent(Event):
+    """The best of K independent runs, K random and secret; each run is drawn from a public list.
+
+    K has the truncated negative binomial law: ``P(K = k)`` is proportional to ``(1 - gamma)^k
+    prod_{l < k} (l + eta) / (l + 1)`` for k >= 1, at eta = 0 to ``(1 - gamma)^k / k``. One run's
+    output and its score are released, those of the run with the best score (Papernot and Steinke,
+    2021, section 3).
+
+    Attributes
+    ----------
+    eta : Fraction
+        From -1 + 2^-20 to 1: 0 is the logarithmic law, 1 the geometric one.
+    gamma : Fraction
+        From 2^-64 to 1 - 2^-32.
+    runs : tuple of tuples of Event
+        What each run that may be drawn releases; equal lists are listed once.
+    """
+
+    mechanism: ClassVar[str] = "random-stopping"
+    eta: Fraction
+    gamma: Fraction
+    runs: tuple[tuple[Event, ...], ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, value in (("eta", self.eta), ("gamma", self.gamma)):
+            if not isinstance(value, Fraction):
+                raise ValueError(f"{name} must be a Fraction, not {_kind(value)}")
+        if not _LEAST_ETA <= self.eta <= 1:
+            raise ValueError("eta must lie from -1 + 2^-20 to 1")
+        if not _LEAST_GAMMA <= self.gamma <= _MOST_GAMMA:
+            raise ValueError("gamma must lie from 2^-64 to 1 - 2^-32")
+        if not self.runs or not all(self.runs):
+            raise ValueError("runs must list the events of at least one run")
+        if any(isinstance(event, RandomStoppingEvent) for run in self.runs for event in run):
+            raise ValueError("a run must not be a search itself")
+
+    def to_json(self) -> dict[str, JsonValue]:
+        return super().to_json() | {
+            "eta": _fraction_text(self.eta),
+            "gamma": _fraction_text(self.gamma),
+            "runs": [[event.to_json() for event in run] for run in self.runs],
+        }
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class NonPrivateEvent(Event):
     """A release without protection: a run without noise, or with noise anyone can recompute."""
 
@@ -323,6 +373,8 @@ def event_from_json(value: object) -> Event:
         return BoundedRangeEvent(label=label, count=count, eta=eta)
     if mechanism == MinimiserEvent.mechanism:
         return _read_minimiser(fields)
+    if mechanism == RandomStoppingEvent.mechanism:
+        return _read_stopping(fields)
     if mechanism == NonPrivateEvent.mechanism:
         _check_keys(fields, {"label", "count"})
         return NonPrivateEvent(label=_text(fields, "label"), count=_integer(fields, "count"))
@@ -359,6 +411,24 @@ def _read_minimiser(fields: dict[object, object]) -> MinimiserEvent:
         sensitivity=_fractions(fields, "sensitivity"),
         scale=_fraction(fields, "scale"),
         jacobian=_fractions(fields, "jacobian"),
+    )
+
+
+def _read_stopping(fields: dict[object, object]) -> RandomStoppingEvent:
+    _check_keys(fields, {"label", "count", "eta", "gamma", "runs"})
+    runs = fields["runs"]
+    if not isinstance(runs, list) or not all(isinstance(run, list) for run in runs):
+        raise ValueError("runs must be a list of lists of events")
+    nested = RandomStoppingEvent.mechanism
+    for event in (event for run in runs for event in run):
+        if isinstance(event, dict) and event.get("mechanism") == nested:  # before any recursion
+            raise ValueError("a run must not be a search itself")
+    return RandomStoppingEvent(
+        label=_text(fields, "label"),
+        count=_integer(fields, "count"),
+        eta=_signed_fraction(fields, "eta"),
+        gamma=_fraction(fields, "gamma"),
+        runs=tuple(tuple(event_from_json(event) for event in run) for run in runs),
     )
 
 
@@ -430,6 +500,13 @@ def _text(fields: dict[object, object], key: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{key} must be a string, not {_kind(value)}")
     return value
+
+
+def _signed_fraction(fields: dict[object, object], key: str) -> Fraction:
+    text = _text(fields, key)
+    if not text.startswith("-") or text == "-0/1":
+        return _fraction(fields, key)
+    return -_fraction({key: text[1:]}, key)
 
 
 def _fraction(fields: dict[object, object], key: str) -> Fraction:

@@ -18,6 +18,37 @@ _TWO: Final = 2
 _LARGEST_EXPONENT: Final = 700.0  # e to it, and to its negative, is finite and not zero
 
 
+def rows_fact(found: int, said: int | None, adjacency: Adjacency, source: str) -> PublicFact:
+    """The public number of rows, declared or assumed.
+
+    Parameters
+    ----------
+    found : int
+        Read off the data.
+    said : int or None
+        Declared.
+    adjacency : Adjacency
+        Under replace-one what was declared must be so.
+    source : str
+        What to call the input in messages.
+
+    Raises
+    ------
+    DataError
+        The declared number is another.
+    """
+    if said is None:
+        return PublicFact("rows", found, Origin.ASSUMED, "--n-rows")
+    if said != found and adjacency is Adjacency.REPLACE_ONE:
+        raise DataError(
+            "does not hold the declared number of records",
+            path=source,
+            hint="correct --n-rows or the schema, or use --adjacency add-remove, where the "
+            "number is only a divisor",
+        )
+    return PublicFact("rows", said, Origin.DECLARED, "--n-rows")
+
+
 class FactSettler:
     """Fixes the public facts about collected records: as declared, or else assumed.
 
@@ -74,14 +105,7 @@ class FactSettler:
 
     def _settle_rows(self, adjacency: Adjacency) -> None:
         found, said = self._summary.n_rows, self._declared.n_rows
-        if said is not None and said != found and adjacency is Adjacency.REPLACE_ONE:
-            raise DataError(
-                "does not hold the declared number of records",
-                path=self._source,
-                hint="correct --n-rows or the schema, or use --adjacency add-remove, where the "
-                "number is only a divisor",
-            )
-        self._declare_or_assume("rows", said, found, "--n-rows")
+        self._facts.add(rows_fact(found, said, adjacency, self._source))
 
     def _settle_features(self, found: int, layout: Layout) -> None:
         named = layout.n_features

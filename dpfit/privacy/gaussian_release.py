@@ -26,7 +26,7 @@ def squared_factor(quantity: Quantity, grid: Grid, chosen: int) -> PerAdjacency[
     sections 6 to 8). On k chosen columns and the intercept's, a record has at most k + 1 entries of
     at most K_inf. Column sums of positive and negative parts: two vectors of the non-negative part
     of the unit ball are at most sqrt(2) apart. The target is a number in [0, 1], as is the
-    exposure; a record counts once, for its class.
+    exposure, and a score's loss; a record counts once, for its class.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def squared_factor(quantity: Quantity, grid: Grid, chosen: int) -> PerAdjacency[
             return _twice(grid.integer_norm**2)
         case Quantity.COLUMN_SUMS:
             return PerAdjacency(replace_one=2, add_remove=1)
-        case Quantity.TARGET_SUM:
+        case Quantity.TARGET_SUM | Quantity.SCORE:
             return PerAdjacency(replace_one=1, add_remove=1)
         case Quantity.TARGET_AND_EXPOSURE_SUMS:
             return PerAdjacency(replace_one=2, add_remove=2)

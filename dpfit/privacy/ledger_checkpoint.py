@@ -132,7 +132,16 @@ def _cost(value: dict[str, object]) -> Cost:
     doublings, infinite = value["doublings"], value["infinite"]
     if type(doublings) is not int or type(infinite) is not bool:
         raise ValueError("its checkpoint holds no cost")
-    return Cost(**parts, doublings=doublings, infinite=infinite)
+    shift, log_multiple = _fraction(value["shift"]), _fraction(value["log_multiple"])
+    if shift is None or log_multiple is None:
+        raise ValueError("its checkpoint holds no cost")
+    return Cost(
+        **parts,
+        doublings=doublings,
+        shift=shift,
+        log_multiple=log_multiple,
+        infinite=infinite,
+    )
 
 
 def _fraction(text: object) -> Fraction | None:

@@ -22,6 +22,8 @@ class Quantity(StrEnum):
     MINIMISER = "minimiser on an integer grid"
     SELECTION = "selection of columns by gradient"
     VOTES = "selection of columns by votes of row blocks"
+    SCORE = "sum of the bounded loss of a model in a search"
+    METRICS = "sums of bounded metrics of a model"
     USER_MEANS = "sum of a number in [-1, 1] of each user"
     USER_SHARES = "sum of a number in [0, 1] of each user"
     ITEM_COUNTS = "weighted counts of ratings by item"

@@ -21,6 +21,7 @@ from dpfit.privacy.centring import Centring
 from dpfit.privacy.charged_releases import Release
 from dpfit.privacy.point import Scores
 from dpfit.privacy.private_records import PrivateRecords
+from dpfit.privacy.record_metrics import RecordMetrics
 from dpfit.privacy.residuals import residual_integers
 from dpfit.privacy.target_ranks import records_at_each
 
@@ -176,12 +177,46 @@ class GradientSums:
         return integers
 
     def _margins(self, records: PrivateRecords) -> Floats:
-        margins = records.rows.real_margins(self.point, self.bits)
-        margins += self.offset
-        if records.offset is None:
-            return margins
-        with np.errstate(over="ignore"):  # every loss saturates
-            return margins + records.offset
+        return _margins(records, self.point, self.bits, self.offset)
+
+
+@dataclass(frozen=True)
+class ScoreSum:
+    """Of one bounded number of each record under a public model, in units, shape (1,).
+
+    Attributes
+    ----------
+    metrics : RecordMetrics
+        Gives the number, in [0, 1].
+    which : int
+        Its place among them.
+    point, bits, offset
+        The model, as of :class:`GradientSums`.
+    unit : int
+        What 1 becomes.
+    """
+
+    metrics: RecordMetrics
+    which: int
+    point: IntegerPoint
+    bits: int
+    offset: Scores
+    unit: int
+
+    def __call__(self, records: PrivateRecords) -> Integers:
+        scores = _margins(records, self.point, self.bits, self.offset)
+        with np.errstate(over="ignore", invalid="ignore"):
+            shares = self.metrics.shares(scores, records.target)[:, self.which]
+        return np.asarray(_in_units(shares, self.unit).sum(keepdims=True))
+
+
+def _margins(records: PrivateRecords, point: IntegerPoint, bits: int, offset: Scores) -> Floats:
+    margins = records.rows.real_margins(point, bits)
+    margins += offset
+    if records.offset is None:
+        return margins
+    with np.errstate(over="ignore"):  # every loss saturates
+        return margins + records.offset
 
 
 def _in_units(shares: Floats, unit: int) -> Integers:

@@ -68,6 +68,11 @@ class RunKey:
         digest = hashlib.sha256(b"dpfit run key from seed v1:%d" % seed).digest()
         return cls(digest, reproducible=True)
 
+    def child(self, number: int) -> RunKey:
+        """The key of one run of a search: runs must not share noise."""
+        secret = self.subkey(f"search run {number}")
+        return RunKey(secret, reproducible=self.reproducible)
+
     def check_process(self) -> None:
         """Refuse to serve a forked child, which would repeat its parent's noise."""
         if os.getpid() != self._process:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from dpfit.privacy.mechanisms.gaussian import GaussianNoise
+from dpfit.privacy.mechanisms.random_stopping import StoppingDraws
 from dpfit.privacy.random_bits import BitSource, RunKey, load_cipher
 
 if TYPE_CHECKING:
@@ -116,6 +117,28 @@ class NoNoise:
         return best if scores[best] >= 0 else len(scores) + best
 
 
+class SearchNoise:
+    """The randomness of a search: how many runs, which, and each run's own noise.
+
+    Its key is born here, so make one after the charge is on disk.
+
+    Parameters
+    ----------
+    seed : int or None
+        None takes a fresh key from the operating system.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self._key = _new_key(seed)
+        self._runs = 0
+        self.draws = StoppingDraws(BitSource(self._key))
+
+    def of_next_run(self) -> Noise:
+        """Noise under a key that no other run has."""
+        self._runs += 1
+        return ExactNoise(BitSource(self._key.child(self._runs)))
+
+
 def prepare_noise() -> None:
     """Find out, before the charge, that noise can be made; draws nothing and makes no key."""
     load_cipher()
@@ -133,5 +156,8 @@ def noise_of(*, private: bool, seed: int | None) -> Noise:
     """
     if not private:
         return NoNoise()
-    key = RunKey.from_system() if seed is None else RunKey.from_seed(seed)
-    return ExactNoise(BitSource(key))
+    return ExactNoise(BitSource(_new_key(seed)))
+
+
+def _new_key(seed: int | None) -> RunKey:
+    return RunKey.from_system() if seed is None else RunKey.from_seed(seed)
