@@ -64,7 +64,7 @@ class FitInputs:
         """
         rows = RowInputs.from_options(options, options.inputs)
         files = RunFiles.from_options(options, ".model.json")
-        _check_cluster(options)
+        _check_cluster(options, rows)
         return cls(
             request=_request(options, rows, files.dataset),
             rows=rows,
@@ -109,6 +109,8 @@ class FitInputs:
             wanted.append(("--target-range", False))
         if options.attribute_columns.get("weight") is not None:
             wanted.append(("--max-weight", declared.max_weight is not None))
+        if self.request.unit is not None:
+            wanted.append(("--n-units", declared.n_owners is not None))
         if self.request.exposed and loss == "poisson":
             wanted.append(("--max-exposure", declared.max_exposure is not None))
         missing = [option for option, given in wanted if not given]
@@ -196,7 +198,7 @@ def _request(options: FitOptions, rows: RowInputs, dataset: str) -> FitRequest:
     )
 
 
-def _check_cluster(options: FitOptions) -> None:
+def _check_cluster(options: FitOptions, rows: RowInputs) -> None:
     from dpfit.cli.cluster import check_address
 
     if options.cluster is None:
@@ -204,6 +206,10 @@ def _check_cluster(options: FitOptions) -> None:
             raise UsageError("--insecure-cluster belongs to --cluster")
         return
     check_address(options.cluster, insecure=options.insecure_cluster)
+    if rows.reader.options.unit_column is not None:
+        raise UsageError(
+            "--cluster: a unit's rows may be on several workers", hint="fit with --unit without it"
+        )
     if options.inputs == ["-"]:
         raise UsageError("--cluster: workers cannot read this process's standard input")
 
@@ -238,7 +244,10 @@ def configured(
     if rows is not None:
         row_norm = rows.schema.row_norm if row_norm is None else row_norm
         facts.update(
-            declared=rows.declared, exposed=rows.exposed, positive_label=rows.positive_label
+            declared=rows.declared,
+            exposed=rows.exposed,
+            positive_label=rows.positive_label,
+            unit=rows.reader.options.unit_column,
         )
     if options.dense and options.sparsity is not None:
         raise UsageError("--dense and --sparsity exclude each other")
@@ -248,7 +257,8 @@ def configured(
     loss = options.loss
     if loss is None and options.quantile is not None and options.algo == AUTO:
         loss = "absolute"  # the only one with quantiles
-    algorithm = chosen_algorithm(options.algo, loss, intercept=options.intercept)
+    by_unit = facts.get("unit") is not None
+    algorithm = chosen_algorithm(options.algo, loss, intercept=options.intercept, by_unit=by_unit)
     return FitRequest(
         sparsity=options.sparsity,
         budget=requested_budget(options, seed=seed, without_noise=without_noise),
@@ -270,6 +280,8 @@ def configured(
         noise=options.noise,
         batches=options.batches,
         entry_clip=options.entry_clip,
+        max_rows_per_unit=options.max_rows_per_unit,
+        unit_clip=options.unit_clip,
         row_norm=1.0 if row_norm is None else row_norm,
         row_map=RowMap.NORMALIZE if normalize else RowMap.CLIP,
         intercept=options.intercept,

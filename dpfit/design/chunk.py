@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from dpfit.design.integer_point import IntegerPoint
+from dpfit.design.mixing import mixed
 
 Integers: TypeAlias = NDArray[np.int64]
 Columns: TypeAlias = NDArray[np.int32]
@@ -118,6 +119,15 @@ class Chunk:
         """Sums by column of numbers that stand beside the entries, shape (u,)."""
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
         return np.asarray(np.diff(ends[self.rows.indptr]))
+
+    def row_digests(self) -> NDArray[np.uint64]:
+        """A number of each row that depends on its entries alone, shape (m,)."""
+        columns = np.repeat(self.columns, np.diff(self.rows.indptr)).astype(np.uint64)
+        entries = mixed(mixed(columns) ^ self.rows.data.astype(np.uint64))
+        digests = np.zeros(self.rows.shape[0], np.uint64)
+        np.add.at(digests, self.rows.indices, entries)
+        self.release()
+        return digests
 
     def squared_norms(self) -> Integers:
         """``|xq_i|^2``, exact: at most 2^40 a row, shape (m,)."""

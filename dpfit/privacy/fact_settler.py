@@ -11,6 +11,7 @@ from typing import Final
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.declared_facts import DeclaredFacts, Layout
+from dpfit.privacy.owner_release import OwnerRule
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.summary import MOST_CLASSES, Label, Summary
 
@@ -46,6 +47,27 @@ class FactSettler:
         self._facts = facts
         self._source = source
 
+    def settle_owners(self, adjacency: Adjacency, rule: OwnerRule) -> None:
+        """The number of privacy units, declared or assumed.
+
+        Parameters
+        ----------
+        adjacency : Adjacency
+            Under replace-one that number is public and must be what was declared.
+        rule : OwnerRule
+            Its numbers are public as well.
+        """
+        found, said = self._summary.n_owners, self._declared.n_owners
+        assert found is not None
+        if said is not None and said != found and adjacency is Adjacency.REPLACE_ONE:
+            raise DataError(
+                "does not hold the declared number of units",
+                path=self._source,
+                hint="correct --n-units, or use --adjacency add-remove",
+            )
+        self._declare_or_assume("units", said, found, "--n-units")
+        self._add("max_rows_per_unit", rule.max_rows, Origin.DECLARED, "--max-rows-per-unit")
+
     def settle_shape(self, adjacency: Adjacency, layout: Layout) -> None:
         """Fix the public shape and the numbering of the columns.
 
@@ -74,7 +96,8 @@ class FactSettler:
 
     def _settle_rows(self, adjacency: Adjacency) -> None:
         found, said = self._summary.n_rows, self._declared.n_rows
-        if said is not None and said != found and adjacency is Adjacency.REPLACE_ONE:
+        whole = self._summary.n_owners is None  # of units the number is public, not of their rows
+        if said is not None and said != found and adjacency is Adjacency.REPLACE_ONE and whole:
             raise DataError(
                 "does not hold the declared number of records",
                 path=self._source,
