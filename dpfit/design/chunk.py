@@ -121,9 +121,10 @@ class Chunk:
         return np.asarray(np.diff(ends[self.rows.indptr]))
 
     def row_digests(self) -> NDArray[np.uint64]:
-        """A number of each row that depends on its entries alone, shape (m,)."""
+        """A number of each row that depends on its entries but for zeros alone, shape (m,)."""
         columns = np.repeat(self.columns, np.diff(self.rows.indptr)).astype(np.uint64)
         entries = mixed(mixed(columns) ^ self.rows.data.astype(np.uint64))
+        entries[self.rows.data == 0] = 0
         digests = np.zeros(self.rows.shape[0], np.uint64)
         np.add.at(digests, self.rows.indices, entries)
         self.release()

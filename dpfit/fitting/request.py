@@ -362,6 +362,8 @@ class FitRequest:
         UsageError
             The algorithm, the printed noise, the offsets or the sparsity mode are for others.
         """
+        if self.unit is not None and loss == "absolute":
+            raise UsageError("--loss absolute has no algorithm for --unit")
         if not self.traits.fits(loss):
             able = [name for name, one in ALGORITHMS.items() if loss in (one.losses or ())]
             raise UsageError(
@@ -463,8 +465,6 @@ class FitRequest:
             if self.declared.n_owners > _LARGEST_COUNT:
                 raise UsageError(f"--n-units must be at most {_LARGEST_COUNT}")
         able = [name for name, traits in ALGORITHMS.items() if traits.by_unit]
-        if self.loss == "absolute":
-            raise UsageError("--loss absolute has no algorithm for --unit")
         if not self.traits.by_unit:
             raise UsageError(
                 f"--algo {self.algorithm} protects rows, not units",
