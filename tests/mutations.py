@@ -1446,7 +1446,7 @@ FAULTS = [
     Fault(
         "rows alike draw one ticket",
         "privacy/owner_choice.py",
-        "mixed(contents[alike] + mixed(number.astype(np.uint64)))",
+        "mixed(mixed(contents[alike]) + number.astype(np.uint64))",
         "mixed(contents[alike])",
         "tests/privacy/test_owner_choice.py",
     ),

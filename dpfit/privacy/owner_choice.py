@@ -46,7 +46,7 @@ def chosen_rows(owners: Integers, contents: Words, most: int) -> Integers:
     alike = np.lexsort((contents, owners))
     number = _place_in_run(owners[alike], contents[alike])
     tickets = np.empty_like(contents)
-    tickets[alike] = mixed(contents[alike] + mixed(number.astype(np.uint64)))
+    tickets[alike] = mixed(mixed(contents[alike]) + number.astype(np.uint64))
     order = np.lexsort((tickets, owners))
     place = _place_in_run(owners[order])
     return order[place < most]
