@@ -85,6 +85,15 @@ def income_rows(stream: Stream, n: int) -> list[str]:
     return lines
 
 
+STARS_SCHEMA = """\
+# What is public about ratings.csv, for a model of the stars that a film gets.
+label = "stars"
+target_range = [1, 5]
+
+[columns]
+user = { role = "unit" }        # all ratings of a user are protected together
+film = { role = "hashed" }"""
+
 INCOME_SCHEMA = f"""\
 # What is publicly known about income.csv: the data are not needed to say it.
 rows = 1500
@@ -144,6 +153,7 @@ def write_all(folder: Path) -> None:
     write_lines(folder / "income.toml", INCOME_SCHEMA.splitlines())
     train, test = rating_rows(Stream(4), 400)
     write_lines(folder / "ratings.csv", train)
+    write_lines(folder / "stars.toml", STARS_SCHEMA.splitlines())
     write_lines(folder / "ratings.test.csv", test)
     write_lines(folder / "films.txt", [f"film{film + 1:02d}" for film in range(FILMS)])
     pq.write_table(sensor_table(Stream(3), 1000), folder / "sensors.parquet", compression="zstd")

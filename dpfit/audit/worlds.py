@@ -2,9 +2,10 @@
 
 The canary is the last record: its row fills the first column up to the norm bound, and it is there
 with one label in the first world and with the opposite one in the second, or under add-remove only
-in the second. At zero its residual is at its bound. What the other records do is to keep it there:
-along the first column, to either side, they bring back a model that noise has led astray, since
-their labels follow the second column and so their own residuals are off the bound.
+in the second. Where units own several records it is all that one may own. At zero its residual is
+at its bound. What the other records do is to keep it there: along the first column, to either side,
+they bring back a model that noise has led astray, since their labels follow the second column and
+so their own residuals are off the bound.
 
 That also makes a model forget. To an attacker who sees no more than the model, all rows are like
 the canary's and labels alternate: then they hardly move it. So they do where a minimiser is
@@ -21,6 +22,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfit.data.encode import CodedText
 from dpfit.data.rows import RowBlock
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.request import FitRequest
@@ -61,11 +63,13 @@ def linear_worlds(
     else:
         X, target = _around_first_column(rows, features)
     target *= highest_target(request)
-    without, present = target.copy(), target
-    without[-1] = 0.0
-    present[-1] = highest_target(request)
+    copies = request.max_rows_per_unit or 1  # of the canary: all rows that a unit may have
+    X = np.vstack([X[:-1], np.repeat(X[-1:], copies, axis=0)])
+    without, present = (np.append(target[:-1], np.zeros(copies)) for _ in range(2))
+    present[-copies:] = highest_target(request)
     if request.adjacency is Adjacency.ADD_REMOVE:
-        return dense_fit(request, X[:-1], without[:-1]), dense_fit(request, X, present)
+        others = X[:-copies], without[:-copies]
+        return dense_fit(request, *others), dense_fit(request, X, present)
     return dense_fit(request, X, without), dense_fit(request, X, present)
 
 
@@ -97,10 +101,21 @@ def highest_target(request: FitRequest) -> float:
 def declared_facts(request: FitRequest, rows: int, features: int) -> DeclaredFacts:
     """Everything public about synthetic records."""
     facts = DeclaredFacts(n_rows=rows, n_features=features, index_base=0)
+    if request.unit is not None:
+        facts = replace(facts, n_owners=rows)
     if request.loss in OF_CLASSES:
         count = 2 if request.loss == "logistic" else 3
         return replace(facts, labels=tuple(float(label) for label in range(count)))
     return replace(facts, target_range=(0.0, highest_target(request)))
+
+
+def _owners(request: FitRequest, rows: int) -> CodedText | None:
+    """Each row is a unit of its own, but for the canary's, which come last."""
+    units = request.declared.n_owners
+    if units is None:
+        return None
+    texts = [str(number) for number in range(units)]
+    return CodedText(np.minimum(np.arange(rows), units - 1), texts)
 
 
 def dense_fit(request: FitRequest, X: Floats, target: Floats) -> LinearFit:
@@ -111,5 +126,6 @@ def dense_fit(request: FitRequest, X: Floats, target: Floats) -> LinearFit:
         indices=np.tile(np.arange(d, dtype=np.int32), n),
         values=(X * request.row_norm).ravel(),
         target=target,
+        owner=_owners(request, n),
     )
     return LinearFit.of(request, [block], layout=Layout, source=SOURCE)

@@ -40,6 +40,7 @@ _READY_MADE: Final = (SCORE, ONE_RUN)  # on records of their own
 KNOWN: Final = (*ATTACKS, *_READY_MADE)
 _ORIGINALS: Final = {**ORIGINALS, **dict.fromkeys(matrix_request.ORIGINALS, PRIVATE)}
 _DATASET: Final = "synthetic"
+_UNIT: Final = "person"
 _DELTA: Final = 1e-6  # where the budget names none
 _SIZES: Final = {"rows": (500, 50), "features": (3, 24)}  # of records and columns, users and items
 _FEW_ROWS: Final = 50  # where the others shall not drown the canary
@@ -104,6 +105,11 @@ def _check_fit(options: AuditOptions) -> None:
     _refuse(options, _only(MatrixOptions, _OF_BOTH), f"belongs to --algo {PRIVATE}")
     if options.data is not None and options.attack in _READY_MADE:
         raise UsageError(f"--attack {options.attack} has records of its own: leave --data out")
+    if options.max_rows_per_unit is not None and options.attack in _READY_MADE:
+        raise UsageError(
+            f"--attack {options.attack} is for rows, not for units",
+            hint=f"choose {' or '.join(ATTACKS)}",
+        )
     if options.attack == ONE_RUN:
         why = f"has no meaning with --attack {ONE_RUN}: leave it out"
         _refuse(options, ["rows", "trials"], why)
@@ -165,6 +171,11 @@ def _of_ratings(options: AuditOptions) -> Worlds:
 
 def _among_records(options: AuditOptions, path: str) -> Worlds:
     rows = RowInputs.from_options(options, [path])
+    if rows.reader.options.unit_column is not None:
+        raise UsageError(
+            "--data: an audit for units has synthetic records",
+            hint="leave --data and --unit out, and give --max-rows-per-unit",
+        )
     request = _configuration(options, rows)
     blocks = list(rows.reader)
     return data_worlds(request, blocks, rows.layout(), source=path)
@@ -218,7 +229,10 @@ def _delta(budget: Budget | None) -> float:
 
 
 def _configuration(options: AuditOptions, rows: RowInputs | None) -> FitRequest:
-    return fit_inputs.configured(options, rows, without_noise=False, dataset=_DATASET, seed=None)
+    facts = {} if rows or options.max_rows_per_unit is None else {"unit": _UNIT}
+    return fit_inputs.configured(
+        options, rows, without_noise=False, dataset=_DATASET, seed=None, **facts
+    )
 
 
 def _matrix_request(

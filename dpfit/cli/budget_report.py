@@ -38,6 +38,7 @@ def ledger_json(
                 "dataset": entry.get("dataset"),
                 "algorithm": entry.get("algorithm"),
                 "record": entry.get("record", "row"),
+                **({"unit": entry["unit"]} if "unit" in entry else {}),
                 "asked": entry.get("budget"),
                 "adjacency": entry.get("adjacency"),
                 "outcome": outcomes[str(entry["run"])],
@@ -91,6 +92,8 @@ def _asked(entry: Json) -> str:
     numbers = budget.items() if isinstance(budget, dict) else ()
     asked = ", ".join(f"{name} {value:g}" for name, value in numbers if isinstance(value, float))
     relation = f"{entry.get('adjacency')} of a {entry.get('record', 'row')}"
+    if "unit" in entry:
+        relation += f": {entry['unit']}"
     return f"{asked or 'no budget'} ({relation})"
 
 

@@ -68,8 +68,8 @@ class FitInputs:
         """
         rows = RowInputs.from_options(options, options.inputs)
         files = RunFiles.from_options(options, ".model.json")
-        _check_cluster(options)
-        _check_keeping(options)
+        _check_cluster(options, rows)
+        _check_keeping(options, rows)
         return cls(
             request=_request(options, rows, files.dataset),
             rows=rows,
@@ -115,6 +115,8 @@ class FitInputs:
             wanted.append(("--target-range", False))
         if options.attribute_columns.get("weight") is not None:
             wanted.append(("--max-weight", declared.max_weight is not None))
+        if self.request.unit is not None:
+            wanted.append(("--n-units", declared.n_owners is not None))
         if self.request.exposed and loss == "poisson":
             wanted.append(("--max-exposure", declared.max_exposure is not None))
         missing = [option for option, given in wanted if not given]
@@ -200,7 +202,7 @@ def _path_of_worker(path: str) -> str:
     return path if is_remote(path) else os.path.abspath(path)
 
 
-def _check_cluster(options: FitOptions) -> None:
+def _check_cluster(options: FitOptions, rows: RowInputs) -> None:
     from dpfit.cli.cluster import check_address
 
     if options.cluster is None:
@@ -208,13 +210,19 @@ def _check_cluster(options: FitOptions) -> None:
             raise UsageError("--insecure-cluster belongs to --cluster")
         return
     check_address(options.cluster, insecure=options.insecure_cluster)
+    if rows.reader.options.unit_column is not None:
+        raise UsageError(
+            "--cluster: a unit's rows may be on several workers", hint="fit with --unit without it"
+        )
     if options.inputs == ["-"]:
         raise UsageError("--cluster: workers cannot read this process's standard input")
 
 
-def _check_keeping(options: FitOptions) -> None:
+def _check_keeping(options: FitOptions, rows: RowInputs) -> None:
     if not options.keep_cache:
         return
+    if rows.reader.options.unit_column is not None:
+        raise UsageError("--keep-cache keeps rows, not whose they are: it does not go with --unit")
     if options.cache is None or options.cluster is not None:
         raise UsageError("--keep-cache needs --cache DIR, and no --cluster")
     if options.inputs == ["-"]:
@@ -244,8 +252,12 @@ def configured(
     if rows is not None:
         row_norm = rows.schema.row_norm if row_norm is None else row_norm
         facts.update(
-            declared=rows.declared, exposed=rows.exposed, positive_label=rows.positive_label
+            declared=rows.declared,
+            exposed=rows.exposed,
+            positive_label=rows.positive_label,
+            unit=rows.reader.options.unit_column,
         )
+    facts.update(max_rows_per_unit=options.max_rows_per_unit, unit_clip=options.unit_clip)
     return linear_request(
         options, row_norm=row_norm, without_noise=without_noise, seed=seed, **facts
     )

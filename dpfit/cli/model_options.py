@@ -121,6 +121,20 @@ class ModelOptions(BudgetOptions):
         float | None,
         typer.Option("--entry-clip", metavar="A", help="Largest entry of a row, as a share of K."),
     ] = None
+    max_rows_per_unit: Annotated[
+        int | None,
+        typer.Option(
+            "--max-rows-per-unit", metavar="M", help="With --unit: rows of one that take part."
+        ),
+    ] = None
+    unit_clip: Annotated[
+        float | None,
+        typer.Option(
+            "--unit-clip",
+            metavar="C",
+            help="With --unit: length of one's sum of gradients, in rows [default: by rule].",
+        ),
+    ] = None
     row_norm: Annotated[
         float | None,
         typer.Option("--row-norm", metavar="K", help="Bound on a row's l2 norm [default: 1]."),

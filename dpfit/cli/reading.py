@@ -30,6 +30,7 @@ def read_options(options: RowOptions, schema: Schema, declared: DeclaredFacts) -
         weight=options.weight,
         offset=options.offset,
         exposure=options.exposure,
+        unit=options.unit,
         delimiter=options.delimiter,
         header=options.header,
         encoding=options.encoding,

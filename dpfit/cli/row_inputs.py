@@ -89,6 +89,7 @@ def _declared(options: RowOptions, schema: Schema) -> DeclaredFacts:
         target_range=target_range,
         max_weight=options.max_weight,
         max_exposure=options.max_exposure,
+        n_owners=options.n_units,
     )
 
 

@@ -41,6 +41,17 @@ class RowOptions(ReadingOptions):
         float | None,
         typer.Option("--max-exposure", metavar="X", help="Public bound on an exposure."),
     ] = None
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            "--unit",
+            metavar="COLUMN",
+            help="Column of people: protect all rows of one; in LIBSVM qid.",
+        ),
+    ] = None
+    n_units: Annotated[
+        int | None, typer.Option("--n-units", metavar="N", help="Public number of units.")
+    ] = None
     labels: Annotated[
         str | None,
         typer.Option(

@@ -14,6 +14,7 @@ from dpfit.data import table_reference
 from dpfit.data.attributes import offset_and_weight
 from dpfit.data.encode import (
     CellFault,
+    CodedText,
     attribute_numbers,
     check_labels,
     coded_text,
@@ -22,6 +23,7 @@ from dpfit.data.encode import (
     text_labels,
 )
 from dpfit.data.numbers import BadNumber, parse_number
+from dpfit.data.owners import owners_of
 from dpfit.data.parsed_table import NOT_PARSED, parsed_table
 from dpfit.data.pipeline import ordered_map
 from dpfit.data.plain_records import PlainRecords, spells_nan
@@ -144,6 +146,8 @@ class BlockParser:
         if plan.label is not None:
             types[names[plan.label]] = text if plan.textual else pa.float64()
         types.update((names[column.position], pa.float64()) for column in plan.attributes)
+        if plan.owner is not None:
+            types[names[plan.owner.position]] = text
         return pacsv.ConvertOptions(
             column_types=types,
             include_columns=list(types),
@@ -167,7 +171,14 @@ class BlockParser:
             column.role: attribute_numbers(batch.column(self._names[column.position]), column)
             for column in plan.attributes
         }
-        return RowBlock(*rows, target, *offset_and_weight(attributes))
+        return RowBlock(*rows, target, *offset_and_weight(attributes), self._owner(batch))
+
+    def _owner(self, batch: pa.RecordBatch) -> CodedText | None:
+        column = self._plan.owner
+        if column is None:
+            return None
+        cells = batch.column(self._names[column.position])
+        return owners_of(cells, column, self._plan.feature_map.na)
 
     def _target(self, label: pa.Array) -> NDArray[np.float64] | NDArray[np.object_]:
         target: NDArray[np.float64] | NDArray[np.object_]

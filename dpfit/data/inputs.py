@@ -10,6 +10,7 @@ from dpfit.data.features import FeatureMap
 from dpfit.data.libsvm import LabelPresence, read_libsvm
 from dpfit.data.open import open_binary
 from dpfit.data.options import ReadOptions
+from dpfit.data.owners import QUERY
 from dpfit.data.rows import RowBlock
 from dpfit.data.schema import one_line
 from dpfit.data.table_columns import TableColumns
@@ -49,7 +50,9 @@ class LibsvmInput:
         rules, threads = self._options.index_rules, self._options.threads
         blocks = text_of(text_blocks(stream, path), path)
         labels = cast("tuple[float, ...] | None", self._options.labels)
-        return closing_with(stream, read_libsvm(blocks, path, rules, self._labels, threads, labels))
+        owned = self._options.unit is not None
+        rows = read_libsvm(blocks, path, rules, self._labels, threads, labels, owned=owned)
+        return closing_with(stream, rows)
 
 
 _NO_NAMES = "a LIBSVM file has no named columns"
@@ -61,6 +64,11 @@ def _refuse_table_options(options: ReadOptions) -> None:
         raise UsageError(
             "--label names a column of a table; a LIBSVM line begins with its label",
             hint="leave it out, or see --format",
+        )
+    if options.unit not in (None, QUERY):
+        raise UsageError(
+            f"--unit names a column of a table; {_NO_NAMES}",
+            hint="--unit qid takes the qid:NUMBER of every line, or see --format",
         )
     if not options.predicting and (options.columns or options.na):
         raise UsageError(
@@ -134,6 +142,7 @@ class DelimitedInput:
             named=self._options.header,
             predicting=self._options.predicting,
             attributes=matched.attributes,
+            owner=matched.owner,
         )
         # pyarrow works per column and block: a block of a wide table must hold many rows.
         size = min(_WIDE_BLOCK_BYTES, len(names) * _BYTES_PER_COLUMN)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from dpfit.data import libsvm_reference
 from dpfit.data.encode import CellFault, check_labels
 from dpfit.data.indices import IndexRules, Indices, NotCanonical, canonical
 from dpfit.data.libsvm_reference import Labels
+from dpfit.data.owners import queries_of
 from dpfit.data.parsed_table import NOT_PARSED, parsed_table
 from dpfit.data.pipeline import ordered_map
 from dpfit.data.rows import RowBlock
@@ -45,6 +47,8 @@ def read_libsvm(
     presence: LabelPresence,
     threads: int = 1,
     labels: Labels = None,
+    *,
+    owned: bool = False,
 ) -> Iterator[RowBlock]:
     """Yield the row blocks of one LIBSVM file.
 
@@ -60,10 +64,12 @@ def read_libsvm(
         Blocks parsed at a time; the result does not depend on it.
     labels : tuple of float, optional
         The labels that may occur; None allows all.
+    owned : bool
+        Whether the ``qid`` of each record says to which privacy unit it belongs.
     """
 
     def parse(block: TextBlock) -> RowBlock:
-        return parse_block(block, path, rules, presence.settled, labels)
+        return parse_block(block, path, rules, presence.settled, labels, owned=owned)
 
     yield from ordered_map(parse, presence.watch(blocks), threads)
 
@@ -104,13 +110,21 @@ def _first_answer(data: bytes) -> bool | None:
 
 
 def parse_block(
-    block: TextBlock, path: str, rules: IndexRules, labelled: bool, labels: Labels = None
+    block: TextBlock,
+    path: str,
+    rules: IndexRules,
+    labelled: bool,
+    labels: Labels = None,
+    *,
+    owned: bool = False,
 ) -> RowBlock:
     """Parse one block, fast if possible; see `libsvm_reference.parse_block` for the contract."""
     rows = parse_fast(block.data, block.n_lines, rules, labelled)
     if rows is not None and _all_known(rows, labels):
-        return rows
-    return libsvm_reference.parse_block(block, path, rules, labelled, labels)
+        owner = queries_of(block.data, rows.n_rows) if owned else None
+        if owner is not None or not owned:
+            return replace(rows, owner=owner)
+    return libsvm_reference.parse_block(block, path, rules, labelled, labels, owned=owned)
 
 
 def _all_known(rows: RowBlock, labels: Labels) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from dpfit.data.advice import Cause, advice, unknown_label
 from dpfit.data.indices import IndexRules, LineFault, checked_index, fold, store_entry
 from dpfit.data.numbers import BadNumber, parse_number
+from dpfit.data.owners import coded, query_of
 from dpfit.data.rows import RowBlock
 from dpfit.data.text_blocks import TextBlock
 from dpfit.errors import DataError
@@ -33,6 +34,7 @@ class Records:
     indices: list[int] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
     labels: list[float] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
 
     def add(self, label: float | None, entries: dict[int, float]) -> None:
         self.lengths.append(len(entries))
@@ -42,7 +44,7 @@ class Records:
         if label is not None:
             self.labels.append(label)
 
-    def block(self, labelled: bool) -> RowBlock:
+    def block(self, labelled: bool, *, owned: bool = False) -> RowBlock:
         indptr = np.zeros(len(self.lengths) + 1, dtype=np.int64)
         np.cumsum(self.lengths, out=indptr[1:])
         return RowBlock(
@@ -50,6 +52,7 @@ class Records:
             indices=np.array(self.indices, dtype=np.int32),
             values=np.array(self.values, dtype=np.float64),
             target=np.array(self.labels, dtype=np.float64) if labelled else None,
+            owner=coded(self.owners) if owned else None,
         )
 
 
@@ -60,7 +63,13 @@ def has_label(line: bytes) -> bool | None:
 
 
 def parse_block(
-    block: TextBlock, path: str, rules: IndexRules, labelled: bool, labels: Labels = None
+    block: TextBlock,
+    path: str,
+    rules: IndexRules,
+    labelled: bool,
+    labels: Labels = None,
+    *,
+    owned: bool = False,
 ) -> RowBlock:
     """Parse a block line by line.
 
@@ -74,6 +83,8 @@ def parse_block(
         Whether every record must have a label; otherwise none may.
     labels : tuple of float, optional
         The labels that may occur; None allows all.
+    owned : bool
+        Whether every record must have a ``qid``, which says whose it is.
 
     Raises
     ------
@@ -87,11 +98,13 @@ def parse_block(
             record = parse_line(line, rules, labelled)
             if record is not None and labels is not None and record[0] not in labels:
                 raise _unknown_label(rules)
+            if record is not None and owned:
+                records.owners.append(query_of(line))
         except LineFault as fault:
             raise DataError(fault.message, path=path, line=number, hint=fault.hint) from None
         if record is not None:
             records.add(*record)
-    return records.block(labelled)
+    return records.block(labelled, owned=owned)
 
 
 def _unknown_label(rules: IndexRules) -> LineFault:

@@ -26,6 +26,9 @@ class ReadOptions:
     weight, offset, exposure : str, optional
         Columns of the record's attributes, named like ``label``; each is then required. When
         ``predicting`` the weight column may be absent and is not read.
+    unit : str, optional
+        Column of the privacy unit that a record belongs to, named like ``label``; in LIBSVM
+        ``qid``.
     delimiter : str, optional
         Field separator of CSV; ``tab`` is understood.
     header : bool
@@ -67,6 +70,7 @@ class ReadOptions:
     weight: str | None = None
     offset: str | None = None
     exposure: str | None = None
+    unit: str | None = None
     delimiter: str | None = None
     header: bool = True
     encoding: str = "utf-8"
@@ -125,6 +129,11 @@ class ReadOptions:
     def label_column(self) -> str | None:
         """Name of the label column, from ``label`` or a column with that role."""
         return self.column_of("label")
+
+    @property
+    def unit_column(self) -> str | None:
+        """Name of the column of privacy units, which is read when fitting alone."""
+        return self.column_of("unit")
 
     @property
     def attribute_columns(self) -> dict[str, str]:

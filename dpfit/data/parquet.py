@@ -16,6 +16,7 @@ from dpfit.data.advice import advice
 from dpfit.data.attributes import AttributeColumn, offset_and_weight
 from dpfit.data.encode import (
     CellFault,
+    CodedText,
     attribute_numbers,
     check_labels,
     coded_text,
@@ -32,6 +33,7 @@ from dpfit.data.indices import (
     checked_index,
     store_entry,
 )
+from dpfit.data.owners import OwnerColumn, owners_of
 from dpfit.data.parquet_columns import SparseLayout, as_float64, as_text, without_nulls
 from dpfit.data.parquet_file import NOT_READABLE, damaged, entries_of_row
 from dpfit.data.rows import RowBlock
@@ -64,6 +66,8 @@ class ParquetPlan:
         Whether a model rules the columns.
     attributes : tuple of AttributeColumn
         Those to be read.
+    owner : OwnerColumn, optional
+        That of the privacy units.
     """
 
     features: FeatureMap | SparseLayout
@@ -74,6 +78,7 @@ class ParquetPlan:
     labels: tuple[float, ...] | tuple[str, ...] | None = None
     predicting: bool = False
     attributes: tuple[AttributeColumn, ...] = ()
+    owner: OwnerColumn | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -83,7 +88,13 @@ class ParquetPlan:
         else:
             names = [column.name for column in self.features.columns]
         names += [] if self.label is None else [self.label]
+        names += [] if self.owner is None else [self.owner.name]
         return names + [column.name for column in self.attributes]
+
+    @property
+    def na(self) -> tuple[str, ...]:
+        """Texts that count as empty."""
+        return self.features.na if isinstance(self.features, FeatureMap) else ()
 
 
 def read_parquet(
@@ -147,8 +158,7 @@ def _target(
     target: NDArray[np.float64] | NDArray[np.object_]
     try:
         if plan.textual:
-            na = plan.features.na if isinstance(plan.features, FeatureMap) else ()
-            target = text_labels(coded_text(as_text(column), na))
+            target = text_labels(coded_text(as_text(column), plan.na))
         else:
             target = finite_numbers(as_float64(column))
         check_labels(target, plan.labels)
@@ -168,6 +178,13 @@ def _offset_and_weight(
     )
 
 
+def _owner(batch: pa.RecordBatch, plan: ParquetPlan) -> CodedText | None:
+    column = plan.owner
+    return (
+        None if column is None else owners_of(as_text(batch.column(column.name)), column, plan.na)
+    )
+
+
 def _wide_block(batch: pa.RecordBatch, plan: ParquetPlan) -> RowBlock:
     assert isinstance(plan.features, FeatureMap)
     columns = [
@@ -175,7 +192,8 @@ def _wide_block(batch: pa.RecordBatch, plan: ParquetPlan) -> RowBlock:
         for column in plan.features.columns
     ]
     rows = sparse_rows(plan.features, columns, batch.num_rows, plan.missing)
-    return RowBlock(*rows, _target(batch, plan), *_offset_and_weight(batch, plan))
+    attributes = _offset_and_weight(batch, plan)
+    return RowBlock(*rows, _target(batch, plan), *attributes, _owner(batch, plan))
 
 
 def _sparse_block(batch: pa.RecordBatch, plan: ParquetPlan) -> RowBlock:
@@ -188,7 +206,8 @@ def _sparse_block(batch: pa.RecordBatch, plan: ParquetPlan) -> RowBlock:
         rows = canonical(indptr, raw.astype(np.uint64), values, plan.rules)
     except NotCanonical:
         raise _index_fault(indptr, raw, values, plan.rules) from None
-    return RowBlock(*rows, _target(batch, plan), *_offset_and_weight(batch, plan))
+    attributes = _offset_and_weight(batch, plan)
+    return RowBlock(*rows, _target(batch, plan), *attributes, _owner(batch, plan))
 
 
 def _refuse(bad: NDArray[np.bool_], row_of: NDArray[np.int64], message: str) -> None:

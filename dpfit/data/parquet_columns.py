@@ -122,6 +122,14 @@ def check_attribute(field: pa.Field, role: str, path: str) -> None:
         raise DataError(f"the {role} column '{one_line(field.name)}' is not numeric", path=path)
 
 
+def check_owner(field: pa.Field, path: str) -> None:
+    """Refuse a column of privacy units that holds neither texts nor whole numbers, by name."""
+    kind = field.type.value_type if pat.is_dictionary(field.type) else field.type
+    if not (is_text(kind) or pat.is_integer(kind)):
+        name = one_line(field.name)
+        raise DataError(f"the unit column '{name}' is neither text nor whole numbers", path=path)
+
+
 def as_float64(array: pa.Array) -> pa.Array:
     """Numbers or booleans as float64, nulls kept."""
     if pat.is_dictionary(array.type):

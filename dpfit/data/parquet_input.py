@@ -15,6 +15,7 @@ from dpfit.data.options import ReadOptions
 from dpfit.data.parquet import ParquetPlan, read_parquet
 from dpfit.data.parquet_columns import (
     check_attribute,
+    check_owner,
     check_type,
     is_number,
     is_text,
@@ -67,6 +68,7 @@ class ParquetInput:
         names = [field.name for field in fields]
         label = self._columns.label_position(names, path)
         attributes = self._columns.attributes(names, path)
+        owner = self._columns.owner(names, path)
         others = [field for i, field in enumerate(fields) if i != label and self._is_used(field)]
         if self._numbered and self._options.ignore_new_features:
             others = [field for field in others if pa.types.is_nested(field.type)]
@@ -78,6 +80,8 @@ class ParquetInput:
             raise DataError("this file and the first differ in their layout", path=path)
         for column in attributes:
             check_attribute(fields[column.position], column.role, path)
+        if owner is not None:
+            check_owner(fields[owner.position], path)
         self._sparse = layout is not None
         rules = self._options.index_rules
         if rules.base is None:
@@ -93,6 +97,7 @@ class ParquetInput:
             labels=self._options.labels,
             predicting=self._options.predicting,
             attributes=attributes,
+            owner=owner,
         )
 
     @property
@@ -114,7 +119,8 @@ class ParquetInput:
             )
 
     def _is_used(self, field: pa.Field) -> bool:
-        if field.name in self._options.attribute_columns.values():
+        options = self._options
+        if field.name in (*options.attribute_columns.values(), options.unit_column):
             return False
         role = self._options.columns.get(field.name)
         return role is None or role.role not in ("ignore", *SINGLE_ROLES)

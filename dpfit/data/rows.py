@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from dpfit.data.encode import CodedText
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,9 @@ class RowBlock:
         of the exposure column, or the sum of both. None when the input has neither.
     weight : float64 array, shape (n_rows,), or None
         Finite weight of each record, >= 0. None when the input has none, and in prediction.
+    owner : CodedText, or None
+        Identifier of the privacy unit that each record belongs to, never empty. None when a record
+        is a unit of its own.
     """
 
     indptr: NDArray[np.int64]
@@ -39,6 +46,7 @@ class RowBlock:
     target: NDArray[np.float64] | NDArray[np.object_] | None
     offset: NDArray[np.float64] | None = None
     weight: NDArray[np.float64] | None = None
+    owner: CodedText | None = None
 
     @property
     def n_rows(self) -> int:

@@ -13,6 +13,7 @@
     job = { levels = ["clerk", "farmer"], other = true }
     city = { role = "hashed" }      # needs --hash-bits
     months = { role = "exposure" }  # or weight, offset: attributes of the record, no features
+    person = { role = "unit" }      # whose records are protected together
 
 ``range`` brings numbers of different scales together. It is a map of each cell by itself: the low
 end becomes 0 and the number 0 does not stay 0. An empty cell that ``--missing zero`` lets pass
@@ -35,7 +36,7 @@ from dpfit.data.attributes import ATTRIBUTES
 from dpfit.errors import UsageError
 from dpfit.files.toml_document import read_toml
 
-SINGLE_ROLES = ("label", *ATTRIBUTES)  # of one column at most, which gives no feature
+SINGLE_ROLES = ("label", *ATTRIBUTES, "unit")  # of one column at most, which gives no feature
 ROLES = ("numeric", "categorical", "hashed", "ignore", *SINGLE_ROLES)
 
 
@@ -51,8 +52,8 @@ class ColumnRole:
     Attributes
     ----------
     role : str
-        ``numeric``, ``categorical``, ``hashed``, ``ignore``, ``label``, ``weight``, ``offset`` or
-        ``exposure``.
+        ``numeric``, ``categorical``, ``hashed``, ``ignore``, ``label``, ``weight``, ``offset``,
+        ``exposure`` or ``unit``.
     levels : tuple of str, optional
         The declared levels of a categorical column, in feature order.
     other : bool

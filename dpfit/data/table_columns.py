@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dpfit.data.attributes import AttributeColumn
 from dpfit.data.features import FeatureMap
 from dpfit.data.options import ReadOptions
+from dpfit.data.owners import OwnerColumn
 from dpfit.data.schema import ColumnRole, one_line
 from dpfit.errors import DataError
 
@@ -25,12 +26,15 @@ class MatchedColumns:
         Place of the label column, if it is to be read.
     attributes : tuple of AttributeColumn
         Those to be read.
+    owner : OwnerColumn, optional
+        That of the privacy units.
     """
 
     feature_map: FeatureMap
     positions: tuple[int, ...]
     label: int | None
     attributes: tuple[AttributeColumn, ...]
+    owner: OwnerColumn | None = None
 
 
 class TableColumns:
@@ -81,6 +85,19 @@ class TableColumns:
             AttributeColumn(role, name, list(names).index(name)) for role, name in required.items()
         )
 
+    def owner(self, names: Sequence[str], path: str) -> OwnerColumn | None:
+        """The column of privacy units; one that is not there is an error that names it."""
+        name = self._options.unit_column
+        if name is None:
+            return None
+        if name not in names:
+            raise DataError(
+                f"the unit column '{one_line(name)}' is not among the columns",
+                path=path,
+                hint=self._one_name_hint(names),
+            )
+        return OwnerColumn(name, list(names).index(name))
+
     def _label_hint(self, n_columns: int) -> str:
         if self._delimiter is None:
             way = "name it with --label"
@@ -113,7 +130,10 @@ class TableColumns:
             The columns are not those of the model or of the first file.
         """
         label = self.label_position(names, path)
+        owner = self.owner(names, path)
         beside = self._options.attribute_columns
+        if owner is not None:
+            beside["unit"] = owner.name
         others = [
             name for i, name in enumerate(names) if i != label and name not in beside.values()
         ]
@@ -131,4 +151,5 @@ class TableColumns:
         place = {name: i for i, name in enumerate(names)}
         positions = tuple(place[column.name] for column in self.feature_map.columns)
         read = label if self._options.target_required else None
-        return MatchedColumns(self.feature_map, positions, read, self.attributes(names, path))
+        attributes = self.attributes(names, path)
+        return MatchedColumns(self.feature_map, positions, read, attributes, owner)

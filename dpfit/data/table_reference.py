@@ -12,6 +12,7 @@ from dpfit.data.attributes import AttributeColumn, offset_and_weight
 from dpfit.data.csv_records import Record, records
 from dpfit.data.features import FeatureColumn, FeatureMap, hashed_feature
 from dpfit.data.numbers import BadNumber, parse_number
+from dpfit.data.owners import EMPTY, HINT, OwnerColumn, coded
 from dpfit.data.rows import RowBlock
 from dpfit.data.schema import one_line
 from dpfit.data.text_blocks import TextBlock
@@ -49,6 +50,8 @@ class TablePlan:
         Whether a model rules the columns.
     attributes : tuple of AttributeColumn
         Those to be read.
+    owner : OwnerColumn, optional
+        That of the privacy units.
     """
 
     delimiter: bytes
@@ -62,6 +65,7 @@ class TablePlan:
     named: bool = True
     predicting: bool = False
     attributes: tuple[AttributeColumn, ...] = ()
+    owner: OwnerColumn | None = None
 
 
 class _Cell:
@@ -81,7 +85,7 @@ class _Cell:
         hint = advice(cause, column.name, predicting=self.plan.predicting)
         return self.fault(self.name_of(column, position), message, hint)
 
-    def name_of(self, column: Column, position: int) -> str:
+    def name_of(self, column: Column | OwnerColumn, position: int) -> str:
         field = f"field {position + 1}"
         return f"column '{one_line(column.name)}' ({field})" if self.plan.named else field
 
@@ -127,6 +131,7 @@ def parse_block(block: TextBlock, path: str, plan: TablePlan) -> RowBlock:
     values: list[float] = []
     labels: list[float | str] = []
     attributes: dict[str, list[float]] = {column.role: [] for column in plan.attributes}
+    owners: list[str] = []
     for record in records(block, path, plan.delimiter):
         cell = _Cell(plan, path, record)
         entries = _entries(cell)
@@ -137,6 +142,8 @@ def parse_block(block: TextBlock, path: str, plan: TablePlan) -> RowBlock:
             labels.append(_label(cell, plan.label))
         for column in plan.attributes:
             attributes[column.role].append(_attribute(cell, column))
+        if plan.owner is not None:
+            owners.append(_owner(cell, plan.owner))
     offset, weight = offset_and_weight(
         {role: np.array(numbers, dtype=np.float64) for role, numbers in attributes.items()}
     )
@@ -149,6 +156,7 @@ def parse_block(block: TextBlock, path: str, plan: TablePlan) -> RowBlock:
         target=None if plan.label is None else target,
         offset=offset,
         weight=weight,
+        owner=None if plan.owner is None else coded(owners),
     )
 
 
@@ -172,6 +180,14 @@ def _any_label(cell: _Cell, position: int) -> float | str:
     except BadNumber as bad:
         hint = "for text labels see --labels" if bad.is_text and not cell.plan.predicting else None
         raise cell.fault("the label", str(bad), hint) from None
+
+
+def _owner(cell: _Cell, column: OwnerColumn) -> str:
+    name = cell.name_of(column, column.position)
+    text = cell.text(column.position, name)
+    if not text:
+        raise cell.fault(name, EMPTY, HINT)
+    return text
 
 
 def _attribute(cell: _Cell, column: AttributeColumn) -> float:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpfit.design.by_column import ByColumn
 from dpfit.design.integer_point import IntegerPoint
+from dpfit.design.mixing import mixed
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -123,6 +124,16 @@ class Chunk:
         """Sums by column of numbers that stand beside the entries, shape (u,)."""
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
         return np.asarray(np.diff(ends[self.rows.indptr]))
+
+    def row_digests(self) -> NDArray[np.uint64]:
+        """A number of each row that depends on its entries but for zeros alone, shape (m,)."""
+        columns = np.repeat(self.columns, np.diff(self.rows.indptr)).astype(np.uint64)
+        entries = mixed(mixed(columns) ^ self.rows.data.astype(np.uint64))
+        entries[self.rows.data == 0] = 0
+        digests = np.zeros(self.rows.n_rows, np.uint64)
+        np.add.at(digests, self.rows.indices, entries)
+        self.release()
+        return digests
 
     def squared_norms(self) -> Integers:
         """``|xq_i|^2``, exact: at most 2^40 a row, shape (m,)."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.design.chunk import Chunk, Piece
 from dpfit.design.integer_point import IntegerPoint
+from dpfit.design.row_order import groups_of, reordered
 from dpfit.design.storage import Storage
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class LocalDesign:
         intercept_integer: int,
         *,
         threads: int,
-        run: Callable[..., Iterable[None]],
+        run: Callable[..., Iterable[Any]],
         storage: Storage,
     ) -> None:
         self.n_rows, self.n_features = shape
@@ -59,6 +60,11 @@ class LocalDesign:
         of_chunks = [list(chunk.pieces(edges)) for chunk in chunks]
         # A thread has the same columns of every chunk: no other adds to the same sums.
         self._shares = list(zip(*of_chunks, strict=True))
+
+    @property
+    def intercept_integer(self) -> int:
+        """The integer in the intercept column, 0 for none."""
+        return self._intercept
 
     @property
     def n_bytes(self) -> int:
@@ -112,6 +118,48 @@ class LocalDesign:
 
         list(self._map(add, self._shares))
         return total
+
+    def sum_of_parts(self, part: Callable[[Sequence[Chunk]], Integers]) -> Integers:
+        """The sum of integers that the parts of the chunks give, a part a thread."""
+        shares = [self._chunks[number :: self._threads] for number in range(self._threads)]
+        total, *others = self._map(part, shares)
+        for other in others:
+            total += other
+        return np.asarray(total)
+
+    def row_lengths(self) -> Integers:
+        """Number of entries of each row, shape (n,)."""
+        lengths = [np.bincount(c.rows.indices, minlength=c.rows.n_rows) for c in self._chunks]
+        return np.concatenate([np.zeros(0, np.int64), *lengths])
+
+    def row_digests(self) -> NDArray[np.uint64]:
+        """A number of each row that tells rows apart, whatever the chunks, shape (n,)."""
+        digests = [chunk.row_digests() for chunk in self._chunks]
+        return np.concatenate([np.zeros(0, np.uint64), *digests])
+
+    def in_order(self, order: Integers, lengths: Integers) -> LocalDesign:
+        """Some of the rows in another order; no chunk ends within one of the groups.
+
+        Parameters
+        ----------
+        order : int64 array, shape (n,)
+            Which row comes at each place.
+        lengths : int64 array
+            Rows of each group, in order.
+        """
+        self._storage.check(3 * self.bytes_held)  # the rows, their pieces and the rows again
+        entries = np.append(0, np.cumsum(self.row_lengths()[order]))
+        weights = np.diff(entries[np.append(0, np.cumsum(lengths))])
+        ends = groups_of(lengths, weights, self._storage)
+        chunks = list(reordered(self._chunks, order, ends, self._storage))
+        return LocalDesign(
+            chunks,
+            (len(order), self.n_features),
+            self._intercept,
+            threads=self._threads,
+            run=self._map,
+            storage=self._storage,
+        )
 
     def on_columns(self, columns: Integers) -> LocalDesign:
         """The same rows on some sorted columns, without an intercept column."""

@@ -43,7 +43,8 @@ def linear_request(
     loss = options.loss
     if loss is None and options.quantile is not None and options.algo == AUTO:
         loss = "absolute"  # the only one with quantiles
-    algorithm = chosen_algorithm(options.algo, loss, intercept=options.intercept)
+    by_unit = facts.get("unit") is not None
+    algorithm = chosen_algorithm(options.algo, loss, intercept=options.intercept, by_unit=by_unit)
     return FitRequest(
         budget=requested_budget(options, seed=seed, without_noise=without_noise),
         without_noise=without_noise,

@@ -79,6 +79,10 @@ class LinearFit:
         facts = PublicFacts(strict=request.strict)
         settler = FactSettler(collected.summary(), request.declared, facts, source)
         settler.settle_shape(request.adjacency, layout())
+        if request.owners is not None:
+            settler.settle_owners(request.adjacency, request.owners)
+            origin = Origin.DEFAULT if request.unit_clip is None else Origin.DECLARED
+            facts.add(PublicFact("unit_clip", request.owners.clip, origin, "--unit-clip"))
         self.index_base = settler.index_base
         loss_name = self._settle_loss(settler, facts)
         self.classes: tuple[Label, ...] | None = None
@@ -101,6 +105,7 @@ class LinearFit:
             target_range=self.target_range,
             log_exposure=None if exposure is None else math.log(exposure),
             max_weight=settler.settle_weight(),
+            max_rows=None if request.owners is None else request.owners.max_rows,
         )
         self._records = collected.records(record_map)
         self._check(source)
@@ -179,15 +184,18 @@ class LinearFit:
             records=self._records,
             loss=self.plan.loss,
             grid=self.plan.grid,
-            n_rows=self.plan.facts.integer("rows"),
+            n_rows=self.plan.n_rows,
             releases=self.plan.releases,
             noise=noise,
+            owners=self.request.owners,
         )
 
     def description(self) -> Json:
         """What the ledger says about the run, beside its events."""
         request, plan = self.request, self.plan
+        of_units: Json = {"record": "unit", "unit": request.unit} if request.owners else {}
         return {
+            **of_units,
             "dpfit": __version__,
             "dataset": request.dataset,
             "algorithm": request.algorithm,

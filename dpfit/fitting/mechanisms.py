@@ -16,6 +16,7 @@ from dpfit.privacy.gaussian_release import plan_release
 from dpfit.privacy.laplace_release import plan_laplace
 from dpfit.privacy.logistic_sensitivity import may_refine
 from dpfit.privacy.minimiser_release import VectorRelease, plan_minimiser, plan_vector
+from dpfit.privacy.owner_release import OwnerRule, plan_owner_release
 from dpfit.privacy.peeling_release import plan_peeling
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.printed_noise import PRINTED, real_cost
@@ -35,12 +36,18 @@ class PublicShape:
         Upper bound on the bits of a release's unit.
     n_rows, n_features : int
         n and d.
+    owners : OwnerRule, optional
+        Where the guarantee is for units that own several records.
+    n_owners : int
+        Their number.
     """
 
     grid: Grid
     unit_bits: int
     n_rows: int
     n_features: int
+    owners: OwnerRule | None = None
+    n_owners: int = 0
 
 
 def mechanisms(
@@ -90,6 +97,14 @@ def mechanism(
     """
     grid, unit_bits = shape.grid, shape.unit_bits
     squared_mu, epsilon = allowance.squared_mu, allowance.epsilon
+    if shape.owners is not None:
+        return plan_owner_release(
+            planned,
+            shape.owners,
+            n_owners=shape.n_owners,
+            squared_mu=squared_mu,
+            adjacency=adjacency,
+        )
     rho = None if squared_mu is None else squared_mu / 2
     match planned.quantity:
         case Quantity.OBJECTIVE_TERM | Quantity.MINIMISER_SHIFT:

@@ -56,6 +56,8 @@ class FitPlan:
         The charge.
     facts : PublicFacts
         Declared and assumed.
+    n_rows : int
+        What divides the sums.
     """
 
     algorithm: Algorithm
@@ -64,6 +66,7 @@ class FitPlan:
     releases: Sequence[Release]
     events: Sequence[Event]
     facts: PublicFacts
+    n_rows: int
 
     def noise_multipliers(self) -> dict[str, float]:
         """Noise of each release, as a multiple of the largest share that one record can have."""
@@ -121,18 +124,32 @@ def plan_fit(
     PrivacyError
         The budget is too small for the number of iterations.
     """
-    row_bits, residual_bits = grid_bits(facts.integer("rows"))
+    owners, rows = request.owners, divisor(request, facts)
+    row_bits, residual_bits = grid_bits(rows)
+    if owners is not None:  # each unit's sums are brought to a grid of their own
+        row_bits = FINEST_BITS
     entry_clip = request.entry_bound(facts.integer("features"))
     grid = replace(finest_grid(request), bits=row_bits, entry_clip=entry_clip)
     algorithm = _algorithm(request, facts, grid, loss, target_span)
     # The refined step would undercut a printed noise, which is for gradients 2 G apart.
     refining = None if request.printed else loss
-    shape = PublicShape(grid, residual_bits, facts.integer("rows"), facts.integer("features"))
+    shape = PublicShape(grid, residual_bits, rows, facts.integer("features"))
+    if owners is not None:
+        shape = replace(shape, owners=owners, n_owners=facts.integer("units"))
+        refining = None
     releases = mechanisms(algorithm, request, shape, refining)
     events: list[Event] = [NonPrivateEvent(label=release.label) for release in releases]
     if request.private:
         events = [release.event() for release in releases]
-    return FitPlan(algorithm, loss, grid, releases, events, facts)
+    return FitPlan(algorithm, loss, grid, releases, events, facts, rows)
+
+
+def divisor(request: FitRequest, facts: PublicFacts) -> int:
+    """What divides the sums: the public number of rows, of units as many as may take part."""
+    rows = facts.integer("rows")
+    if request.owners is None:
+        return rows
+    return min(rows, facts.integer("units") * request.owners.max_rows)
 
 
 def charge_ahead(request: FitRequest) -> list[Event]:
@@ -171,7 +188,9 @@ def _algorithm(
     request: FitRequest, facts: PublicFacts, grid: Grid, loss: Loss, target_span: float
 ) -> Algorithm:
     """The default rule's settings, with what the user asked for in their place."""
-    rows, features = facts.integer("rows"), facts.integer("features")
+    rows, features = divisor(request, facts), facts.integer("features")
+    if request.owners is not None:  # noise is for the clip of a unit: as if there were fewer rows
+        rows = max(1, round(rows / request.owners.clip))
     scale = _scale(request, grid, rows, features, loss.name, target_span)
     sparsity = request.sparsity
     if sparsity is not None:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfit.data.id_table import IdTable
 from dpfit.data.rows import RowBlock
 from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid
 from dpfit.design.kept_file import KeptFile, KeptRows
+from dpfit.design.owner_rows import OwnerRows
 from dpfit.design.storage import Storage
 from dpfit.errors import DataError
+from dpfit.privacy.owner_choice import chosen_rows, contents_of
 from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.questions import Records
 from dpfit.privacy.summary import Label, Summary, Target
 
 Floats: TypeAlias = NDArray[np.float64]
 Array: TypeAlias = NDArray[Any]
+Integers: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class RecordMap:
         Taken off every offset, and cuts it.
     max_weight : float or None
         What weights are shares of, and cut at; None without weights.
+    max_rows : int or None
+        Rows of a privacy unit that take part; None where each record is one of its own.
     """
 
     grid: Grid
@@ -53,6 +59,7 @@ class RecordMap:
     target_range: tuple[float, float] | None
     log_exposure: float | None
     max_weight: float | None
+    max_rows: int | None = None
 
 
 class Collected(Protocol):
@@ -98,6 +105,8 @@ class CollectedRecords:
         self._targets: list[Target] = []
         self._offsets: list[Floats] = []
         self._weights: list[Floats] = []
+        self._identifiers = IdTable()
+        self._owners: list[Integers] = []
 
     def collect(self, blocks: Iterable[RowBlock]) -> None:
         """Quantise every block; its floats are not kept."""
@@ -112,6 +121,8 @@ class CollectedRecords:
             self._offsets.append(block.offset)
         if block.weight is not None:
             self._weights.append(block.weight)
+        if block.owner is not None:
+            self._owners.append(self._identifiers.codes(block.owner))
         return block
 
     def beside_rows(self) -> dict[str, Array]:
@@ -140,7 +151,8 @@ class CollectedRecords:
     def summary(self) -> Summary:
         """What is read off the records."""
         columns = self._builder.column_range()
-        return Summary.of(columns, self._targets, self._offsets, self._weights)
+        summary = Summary.of(columns, self._targets, self._offsets, self._weights)
+        return replace(summary, n_owners=len(self._identifiers)) if self._owners else summary
 
     def records(self, record_map: RecordMap, first: int = 0) -> PrivateRecords:
         """The private records; what was collected is used up.
@@ -161,7 +173,26 @@ class CollectedRecords:
             record_map.n_features, grid=record_map.grid, index_base=record_map.index_base
         )
         offset, shares = self._offset(record_map), self._shares(record_map)
-        return PrivateRecords(design, target, offset, shares, first)
+        records = PrivateRecords(design, target, offset, shares, first)
+        if record_map.max_rows is None:
+            return records
+        return self._by_owner(records, record_map.max_rows)
+
+    def _by_owner(self, records: PrivateRecords, most: int) -> PrivateRecords:
+        """The records of each unit that take part, side by side."""
+        owners = np.concatenate(self._owners)
+        attributes = (records.target, records.offset, records.shares)
+        contents = contents_of(
+            records.design.row_digests(), attributes, owners, self._identifiers.texts
+        )
+        chosen = chosen_rows(owners, contents, most)
+        counts = np.bincount(owners[chosen], minlength=len(self._identifiers))
+        target, offset, shares = (a if a is None else a[chosen] for a in attributes)
+        assert target is not None
+        design = records.design.in_order(chosen, counts)
+        starts = np.append(0, np.cumsum(counts))
+        by_owner = OwnerRows(design, starts)
+        return PrivateRecords(design, target, offset, shares, owners=by_owner)
 
     def _class_target(self, classes: tuple[Label, ...]) -> Floats:
         """Targets as the numbers of their classes, from 0."""

@@ -26,6 +26,8 @@ from dpfit.privacy.logistic_sensitivity import largest_margin, refined_step
 from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.minimise import FittedRecords, minimise
 from dpfit.privacy.objective import Objective
+from dpfit.privacy.owner_gradient import OwnerGradientSums
+from dpfit.privacy.owner_release import RESIDUAL_BITS, OwnerRule
 from dpfit.privacy.point import Point, Scores, quantised
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.questions import (
@@ -65,6 +67,8 @@ class Curator:
         What was charged, by label.
     noise : Noise
         Exact noise under a key that was made after the charge was on disk.
+    owners : OwnerRule, optional
+        Which records are one unit, where the guarantee is for those.
     """
 
     def __init__(
@@ -76,6 +80,7 @@ class Curator:
         n_rows: int,
         releases: Iterable[Release],
         noise: Noise,
+        owners: OwnerRule | None = None,
     ) -> None:
         self._records = records.on_grid(grid)
         self._space = RowSpace.of_grid(grid, records.n_features)
@@ -83,6 +88,7 @@ class Curator:
         self._loss = loss
         self._grid = grid
         self._n_rows = n_rows
+        self._owners = owners
         self._charged = ChargedReleases(releases, noise)
 
     @property
@@ -228,7 +234,8 @@ class Curator:
 
     def noise_scale(self, label: str) -> float:
         """Standard deviation of the noise on a mean, in units of a record's largest share."""
-        return self._charged.noise_multiplier(label) / self._n_rows
+        rows = self._owners.max_rows if self._owners else 1  # a unit's share is that of so many
+        return rows * self._charged.noise_multiplier(label) / self._n_rows
 
     def centre(self, centring: Centring) -> None:
         """From now on records are ``(x_S / K - m, b)`` at length one. The map is public."""
@@ -243,7 +250,8 @@ class Curator:
 
         Each record's part is ``w clip(l'(m, y), tau) z`` on the integer grid, with w its weight
         over the largest and z its row ``(x, b)``, or the centred one of length one. Noise is on
-        every coordinate. Integer wrap-around is addition modulo 2^64 and so post-processing.
+        every coordinate. Integer wrap-around is addition modulo 2^64 and so post-processing. Over
+        units the parts of each one's records are added first, and their sum is clipped.
 
         Parameters
         ----------
@@ -299,6 +307,8 @@ class Curator:
         return refined_step(margin, clip, release.unit, release.squared_factor, squared_norm)
 
     def _gradient_quantity(self, columns: Integers | None) -> Quantity:
+        if self._owners is not None:
+            return Quantity.OWNER_GRADIENT
         if self._centred:
             return Quantity.UNIT_GRADIENT
         return Quantity.GRADIENT if columns is None else Quantity.PARTIAL_GRADIENT
@@ -369,9 +379,16 @@ class Curator:
         self, point: Point, clip: float, unit: int, batch: tuple[int, int] | None = None
     ) -> Integers:
         integers, bits = quantised(point, self._space.squared_norm)
-        question = GradientSums(self._loss, integers, bits, point.offset, clip, unit, batch)
-        return self._records.total(question)
+        if self._owners is None:
+            question = GradientSums(self._loss, integers, bits, point.offset, clip, unit, batch)
+            return self._records.total(question)
+        fine = 1 << RESIDUAL_BITS
+        rows = GradientSums(self._loss, integers, bits, point.offset, clip, fine)
+        return self._records.total(OwnerGradientSums(rows, self._grid, self._owners.clip, unit))
 
     def _length(self, clip: float, unit: int) -> float:
         """What one integer of a sum is of a mean gradient."""
-        return self._space.unit * clip / unit / self._n_rows
+        length = self._space.unit
+        if self._owners is not None:  # the unit stands for C rows, not for one of their integers
+            length *= self._owners.clip * self._grid.integer_norm
+        return length * clip / unit / self._n_rows

@@ -25,6 +25,8 @@ class DeclaredFacts:
         Bound on a row's weight.
     max_exposure : float or None
         Bound on a row's exposure.
+    n_owners : int or None
+        Number of privacy units.
     """
 
     n_rows: int | None = None
@@ -34,6 +36,7 @@ class DeclaredFacts:
     target_range: tuple[float, float] | None = None
     max_weight: float | None = None
     max_exposure: float | None = None
+    n_owners: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Final
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.declared_facts import DeclaredFacts, Layout
+from dpfit.privacy.owner_release import OwnerRule
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
 from dpfit.privacy.summary import MOST_CLASSES, Label, Summary
 
@@ -18,7 +19,9 @@ _TWO: Final = 2
 _LARGEST_EXPONENT: Final = 700.0  # e to it, and to its negative, is finite and not zero
 
 
-def rows_fact(found: int, said: int | None, adjacency: Adjacency, source: str) -> PublicFact:
+def rows_fact(
+    found: int, said: int | None, adjacency: Adjacency, source: str, *, exact: bool = True
+) -> PublicFact:
     """The public number of rows, declared or assumed.
 
     Parameters
@@ -31,6 +34,8 @@ def rows_fact(found: int, said: int | None, adjacency: Adjacency, source: str) -
         Under replace-one what was declared must be so.
     source : str
         What to call the input in messages.
+    exact : bool
+        Whether it is the number that replace-one leaves as it is.
 
     Raises
     ------
@@ -39,7 +44,7 @@ def rows_fact(found: int, said: int | None, adjacency: Adjacency, source: str) -
     """
     if said is None:
         return PublicFact("rows", found, Origin.ASSUMED, "--n-rows")
-    if said != found and adjacency is Adjacency.REPLACE_ONE:
+    if exact and said != found and adjacency is Adjacency.REPLACE_ONE:
         raise DataError(
             "does not hold the declared number of records",
             path=source,
@@ -77,6 +82,27 @@ class FactSettler:
         self._facts = facts
         self._source = source
 
+    def settle_owners(self, adjacency: Adjacency, rule: OwnerRule) -> None:
+        """The number of privacy units, declared or assumed.
+
+        Parameters
+        ----------
+        adjacency : Adjacency
+            Under replace-one that number is public and must be what was declared.
+        rule : OwnerRule
+            Its numbers are public as well.
+        """
+        found, said = self._summary.n_owners, self._declared.n_owners
+        assert found is not None
+        if said is not None and said != found and adjacency is Adjacency.REPLACE_ONE:
+            raise DataError(
+                "does not hold the declared number of units",
+                path=self._source,
+                hint="correct --n-units, or use --adjacency add-remove",
+            )
+        self._declare_or_assume("units", said, found, "--n-units")
+        self._add("max_rows_per_unit", rule.max_rows, Origin.DECLARED, "--max-rows-per-unit")
+
     def settle_shape(self, adjacency: Adjacency, layout: Layout) -> None:
         """Fix the public shape and the numbering of the columns.
 
@@ -105,7 +131,8 @@ class FactSettler:
 
     def _settle_rows(self, adjacency: Adjacency) -> None:
         found, said = self._summary.n_rows, self._declared.n_rows
-        self._facts.add(rows_fact(found, said, adjacency, self._source))
+        whole = self._summary.n_owners is None  # of units the number is public, not of their rows
+        self._facts.add(rows_fact(found, said, adjacency, self._source, exact=whole))
 
     def _settle_features(self, found: int, layout: Layout) -> None:
         named = layout.n_features

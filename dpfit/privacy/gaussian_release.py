@@ -15,7 +15,7 @@ from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.quantity import Quantity
 
 # From one strip of the sampler, 2^-6 wide, to where floor(2^s N) stays far inside int64.
-_SCALE_BITS: Final = range(6, 55)
+SCALE_BITS: Final = range(6, 55)
 
 
 def squared_factor(quantity: Quantity, grid: Grid, chosen: int) -> PerAdjacency[int]:
@@ -162,7 +162,7 @@ def plan_release(
     share_of_one = None
     if squared_mu is not None:
         share_of_one = squared_mu / (planned.charges * factor.under(adjacency))
-    unit, scale_bits = finest_unit(share_of_one, unit_bits, _SCALE_BITS)
+    unit, scale_bits = finest_unit(share_of_one, unit_bits, SCALE_BITS)
     return GaussianRelease(
         planned.label,
         planned.quantity,

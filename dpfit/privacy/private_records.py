@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpfit.design.grid import Grid
 from dpfit.design.local import LocalDesign
+from dpfit.design.owner_rows import OwnerRows
 from dpfit.design.rows_view import GridView, RowsView
 from dpfit.errors import DataError
 from dpfit.privacy.centring import Centring
@@ -33,6 +34,7 @@ _COPIES: Final = 2  # of the rows as floats, held another way
 _OVER_ALL_COLUMNS: Final = (
     Quantity.GRADIENT,
     Quantity.BATCH_GRADIENT,
+    Quantity.OWNER_GRADIENT,
     Quantity.MINIMISER,
     Quantity.SELECTION,
 )
@@ -57,6 +59,8 @@ class PrivateRecords:
         Position of the first of them among all records.
     view : RowsView or None
         The rows as gradients are taken over them.
+    owners : OwnerRows or None
+        The rows by privacy unit; None where each is one of its own.
     """
 
     design: LocalDesign
@@ -65,6 +69,7 @@ class PrivateRecords:
     shares: Floats | None = None
     first: int = 0
     view: RowsView | None = None
+    owners: OwnerRows | None = None
 
     @property
     def n_features(self) -> int:

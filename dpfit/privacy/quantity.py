@@ -11,6 +11,7 @@ class Quantity(StrEnum):
     GRADIENT = "gradient over rows"
     PARTIAL_GRADIENT = "gradient over rows, on chosen columns"
     UNIT_GRADIENT = "gradient over centred rows of length one"
+    OWNER_GRADIENT = "gradient over rows, clipped by unit"
     COLUMN_SUMS = "column sums of positive and negative parts"
     TARGET_SUM = "sum of the target"
     TARGET_AND_EXPOSURE_SUMS = "sums of the target and of the exposure"

@@ -39,6 +39,8 @@ class Summary:
         Smallest and largest target; None for texts.
     offset, weight : float or None
         The largest; None without such a column.
+    n_owners : int or None
+        How many privacy units the records belong to; None where each is one of its own.
     """
 
     n_rows: int
@@ -48,6 +50,7 @@ class Summary:
     target_range: tuple[float, float] | None
     offset: float | None
     weight: float | None
+    n_owners: int | None = None
 
     @classmethod
     def of(

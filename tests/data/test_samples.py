@@ -33,7 +33,7 @@ def remade(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 TEXTS = [
     *("text.svm", "text.test.svm", "income.csv", "income.toml"),
-    *("ratings.csv", "ratings.test.csv", "films.txt"),
+    *("ratings.csv", "ratings.test.csv", "films.txt", "stars.toml"),
 ]
 
 

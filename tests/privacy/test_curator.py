@@ -27,6 +27,7 @@ from dpfit.privacy.gaussian_release import GaussianRelease, squared_factor, with
 from dpfit.privacy.mechanisms.noise import ExactNoise, Noise, NoNoise
 from dpfit.privacy.minimiser_release import VectorRelease, plan_minimiser, plan_vector
 from dpfit.privacy.objective import Objective
+from dpfit.privacy.owner_release import OwnerRule, plan_owner_release
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.point import Point, quantised
@@ -66,6 +67,11 @@ def release_of(quantity: Quantity) -> Release:
         case Quantity.SELECTION | Quantity.VOTES | Quantity.TARGET_RANKS:
             sensitivity = score_sensitivity(quantity, GRID)
             return SelectionRelease("it", quantity, sensitivity, 1 << 10, 40, 3, 5)
+        case Quantity.OWNER_GRADIENT:
+            rule = OwnerRule("person", 3, 1.0)
+            return plan_owner_release(
+                planned, rule, n_owners=N, squared_mu=None, adjacency=adjacency
+            )
         case Quantity.OBJECTIVE_TERM | Quantity.MINIMISER_SHIFT:
             return plan_vector(
                 replace(planned, label="vector"),
