@@ -6,16 +6,18 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from dpfit.design.chunk import Chunk
 from dpfit.design.chunk_file import ChunkFile
 from dpfit.design.storage import Storage
 from dpfit.errors import StorageError, reason_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Integers: TypeAlias = NDArray[np.int64]
 

@@ -40,6 +40,7 @@ _PHRASES: Final = {
     " in a --schema file": " to the constructor",
     ", given as an option or to the constructor": ", given to the constructor",
     ", given as an option": ", given to the constructor",
+    " or the schema": "",
     " LOW HIGH": "=(low, high)",
     "the number of --items": "n_items",
     "a --weight column": "sample_weight",
