@@ -48,7 +48,10 @@ def options_of(kind: Any) -> set[str]:
 
 
 def test_every_option_is_a_parameter() -> None:
-    """But those of files and talk, and of searches and units, which have none yet; names, and defaults where there are any, are the same."""
+    """But those of files and talk, and of searches and units, which have none yet.
+
+    Names, and defaults where there are any, are the same.
+    """
     linear: set[str] = set()
     for kind in (SparseClassifier, SparseRegressor, MedianRegressor):
         linear |= set(kind().get_params())
