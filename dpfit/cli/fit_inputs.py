@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dpfit.algorithms.outcome import Outcome
@@ -149,10 +149,12 @@ class FitInputs:
         else:
             from dpfit.privacy.cluster_records import ClusterCollected
 
+            # The first file's columns hold for all: a worker may never see that file.
+            reader = self.rows.reader
             elsewhere = ClusterCollected(
                 workers,
-                [_path_of_worker(path) for path in self.rows.reader.paths],
-                self.rows.reader.options,
+                [_path_of_worker(path) for path in reader.paths],
+                replace(reader.options, feature_map=reader.feature_map),
                 finest_grid(request),
                 source,
                 storage=request.storage,

@@ -135,6 +135,24 @@ def test_workers_come_and_go(dpfit: Any, parts: list[str], cluster: Cluster, eve
     assert not (dpfit.folder / "c.json").exists()
 
 
+def test_columns_are_matched_by_name_on_every_worker(dpfit: Any, cluster: Cluster) -> None:
+    """Those of the first file hold for all: in another order they are found, others are refused."""
+    rows = [(i % 2, i % 2 + i % 3, i % 5) for i in range(60)]
+    (dpfit.folder / "1.csv").write_text("y,a,b\n" + "".join(f"{y},{a},{b}\n" for y, a, b in rows))
+    (dpfit.folder / "2.csv").write_text("b,y,a\n" + "".join(f"{b},{y},{a}\n" for y, a, b in rows))
+    (dpfit.folder / "3.csv").write_text("y,a,c\n" + "".join(f"{y},{a},{b}\n" for y, a, b in rows))
+    cluster.worker()
+    cluster.worker()
+    run = ("--label", "y", "--algo", "dp-gd", *BUDGET[:-2])
+    where = ("--cluster", cluster.address, "--insecure-cluster")
+    assert dpfit.here("fit", "1.csv", "2.csv", *run, "-o", "wanted.json").status == 0
+    ended = dpfit("fit", "1.csv", "2.csv", *run, *where, "-o", "c.json")
+    assert ended.status == 0, ended.err
+    assert (dpfit.folder / "c.json").read_bytes() == (dpfit.folder / "wanted.json").read_bytes()
+    ended = dpfit("fit", "1.csv", "3.csv", *run, *where)
+    assert (ended.status, "3.csv" in ended.err) == (3, True), ended.err
+
+
 def test_a_fault_in_the_data_is_told_as_in_one_process(
     dpfit: Any, parts: list[str], cluster: Cluster
 ) -> None:
