@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +111,18 @@ def test_chunks_do_not_matter(
         for support in (1, 10, one.n_features):
             point = random_point(one.n_features, support, seed=6)
             assert np.array_equal(one.margins(point), other.margins(point))
+
+
+def test_many_chunks_take_few_descriptors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """However many chunks a file holds, it is mapped once: systems allow 1024 descriptors."""
+    matrix = random_rows(150, 80, seed=4)
+    monkeypatch.setattr(dpfit.design.storage, "_LARGEST_CHUNK", 1)
+    builder = DesignBuilder(GRID, storage=Storage(folder=str(tmp_path)))
+    before = len(os.listdir("/proc/self/fd"))
+    builder.collect(blocks_of(matrix, list(range(1, 150))))
+    design = builder.build(80, grid=GRID, index_base=0)
+    assert len(design._chunks) > 100
+    assert len(os.listdir("/proc/self/fd")) <= before + 2
 
 
 def test_wrap_around_is_addition_modulo_two_to_the_64() -> None:
