@@ -72,7 +72,7 @@ class DesignBuilder:
         Raises
         ------
         ValueError
-            A column is repeated within a row.
+            A column is repeated within a row, or negative.
         UsageError, StorageError
             The rows do not fit into memory, or onto the disk.
         """
@@ -186,7 +186,12 @@ def _on_grid(chunk: Chunk, finer: Grid, grid: Grid, index_base: int) -> Chunk:
 
 
 def _require_canonical(block: RowBlock) -> None:
-    """Refuse a column repeated within a row: its parts would add up past the norm bound."""
+    """Refuse a column repeated within a row: its parts would add up past the norm bound.
+
+    Also one below zero, before which the compiled loops would write.
+    """
+    if block.indices.min(initial=0) < 0:
+        raise ValueError("a column lies outside the design")
     rising = np.diff(block.indices) > 0
     starts = block.indptr[1:-1]
     rising[starts[(starts > 0) & (starts < len(block.indices))] - 1] = True

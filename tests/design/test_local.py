@@ -173,6 +173,13 @@ def test_a_repeated_column_never_enters(columns: list[int]) -> None:
     DesignBuilder(GRID).collect([fine])
 
 
+def test_a_negative_column_is_refused() -> None:
+    """At once: the compiled loops would write before their arrays."""
+    columns = np.array([-9_000_000, 1], np.int32)
+    with pytest.raises(ValueError, match="outside"):
+        DesignBuilder(GRID).collect([RowBlock(np.array([0, 2]), columns, np.ones(2), None)])
+
+
 @pytest.mark.parametrize(("base", "columns"), [(1, [0, 3]), (0, [1, 9])])
 def test_a_column_outside_the_design_is_refused(base: int, columns: list[int]) -> None:
     """The compiled conversion checks nothing, so a column before the first or beyond d must not
