@@ -16,6 +16,7 @@ from dpfit.cli.run_files import RunFiles
 from dpfit.cli.streams import Streams
 from dpfit.data.remote import is_remote
 from dpfit.design.grid import RowMap
+from dpfit.design.storage import Storage
 from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.linear_fit import LinearFit
@@ -157,7 +158,7 @@ class FitInputs:
                 replace(reader.options, feature_map=reader.feature_map),
                 finest_grid(request),
                 source,
-                storage=request.storage,
+                storage=_storage_of_worker(request.storage),
             )
             fitted = LinearFit(request, elsewhere, layout=self.rows.layout, source=source)
         # Of what was read, only the public number of rows may be told.
@@ -216,6 +217,10 @@ def _request(options: FitOptions, rows: RowInputs, dataset: str) -> FitRequest:
 def _path_of_worker(path: str) -> str:
     """A worker's working directory is another."""
     return path if is_remote(path) else os.path.abspath(path)
+
+
+def _storage_of_worker(storage: Storage) -> Storage:
+    return replace(storage, folder=storage.folder and os.path.abspath(storage.folder))
 
 
 def _check_cluster(options: FitOptions) -> None:
