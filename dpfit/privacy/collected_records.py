@@ -16,7 +16,7 @@ from dpfit.design.grid import Grid
 from dpfit.design.kept_file import KeptFile, KeptRows
 from dpfit.design.storage import Storage
 from dpfit.errors import DataError
-from dpfit.privacy.private_records import PrivateRecords
+from dpfit.privacy.private_records import PrivateRecords, StaysHere
 from dpfit.privacy.questions import Records
 from dpfit.privacy.summary import Label, Summary, Target
 
@@ -67,7 +67,7 @@ class Collected(Protocol):
         ...
 
 
-class CollectedRecords:
+class CollectedRecords(StaysHere):
     """Takes blocks as they are read.
 
     Parameters

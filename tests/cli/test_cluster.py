@@ -27,6 +27,7 @@ from dpfit.fitting.plan import finest_grid
 from dpfit.fitting.request import FitRequest
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.cluster_records import ClusterCollected
+from dpfit.privacy.collected_records import CollectedRecords, RecordMap
 from dpfit.privacy.declared_facts import Layout
 from dpfit.privacy.workers import Workers
 
@@ -164,6 +165,18 @@ def test_a_fault_in_the_data_is_told_as_in_one_process(
     assert ended.status == 3
     assert f"{parts[3]}:2: " in ended.err
     assert not list(dpfit.folder.glob("*.ledger.json"))
+
+
+def test_records_cannot_be_sent(dpfit: Any, parts: list[str]) -> None:
+    """Neither as read nor as private records: Dask may try when a worker retires."""
+    reader = Reader([str(dpfit.folder / parts[0])], ReadOptions(format="libsvm"))
+    grid = finest_grid(REQUEST)
+    collected = CollectedRecords(grid, "parts", threads=1, storage=IN_MEMORY)
+    collected.collect(reader)
+    record_map = RecordMap(grid, 50, 1, None, (0.0, 3.0), None, None)
+    for private in (collected, collected.records(record_map)):
+        with pytest.raises(TypeError, match="pickled"):
+            pickle.dumps(private)
 
 
 def test_a_worker_that_fails_logs_no_record(cluster: Cluster) -> None:
