@@ -1521,6 +1521,20 @@ FAULTS = [
         "tests/cli/test_cluster.py::test_a_worker_that_fails_logs_no_record",
     ),
     Fault(
+        "records can be sent",
+        "privacy/private_records.py",
+        "    def __reduce__(self) -> NoReturn:",
+        "    def reduced(self) -> NoReturn:",
+        "tests/cli/test_cluster.py::test_records_cannot_be_sent",
+    ),
+    Fault(
+        "each worker goes by the columns of its own first file",
+        "cli/fit_inputs.py",
+        "replace(reader.options, feature_map=reader.feature_map),",
+        "reader.options,",
+        "tests/cli/test_cluster.py::test_columns_are_matched_by_name_on_every_worker",
+    ),
+    Fault(
         "a worker of an encrypted cluster listens in the open",
         "cli/cluster.py",
         "if address.startswith(_ENCRYPTED):",

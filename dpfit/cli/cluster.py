@@ -87,16 +87,17 @@ def connected(address: str) -> Iterator[Workers]:
                 hint="for tls:// Dask's own settings name the certificates",
             ) from None
         try:
+            workers = Workers(client)
             if address.startswith(_ENCRYPTED):
-                _check_encrypted(client)
-            yield Workers(client)
+                _check_encrypted(workers)
+            yield workers
         finally:
             client.close(timeout=_FAREWELL)
 
 
-def _check_encrypted(client: Client) -> None:
+def _check_encrypted(workers: Workers) -> None:
     """Workers send each other sums, whatever the way to the scheduler is."""
-    if not all(worker.startswith(_ENCRYPTED) for worker in client.nthreads()):
+    if not all(worker.startswith(_ENCRYPTED) for worker in workers.addresses):
         raise UsageError(
             "--cluster: a worker listens in the open",
             hint="let every worker listen at a tls:// address",

@@ -14,6 +14,7 @@ from dpfit.cli.streams import Streams
 from dpfit.cli.tune_option import search_of
 from dpfit.data.pipeline import cpu_count
 from dpfit.data.remote import is_remote
+from dpfit.design.storage import Storage
 from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.linear_configuration import linear_request
@@ -153,13 +154,15 @@ class FitInputs:
         else:
             from dpfit.privacy.cluster_records import ClusterCollected
 
+            # The first file's columns hold for all: a worker may never see that file.
+            reader = self.rows.reader
             elsewhere = ClusterCollected(
                 workers,
-                [_path_of_worker(path) for path in self.rows.reader.paths],
-                self.rows.reader.options,
+                [_path_of_worker(path) for path in reader.paths],
+                replace(reader.options, feature_map=reader.feature_map),
                 finest_grid(request),
                 source,
-                storage=request.storage,
+                storage=_storage_of_worker(request.storage),
             )
             fitted = kind(request, elsewhere, layout=self.rows.layout, source=source)
         # Of what was read, only the public number of rows may be told.
@@ -200,6 +203,10 @@ def _request(options: FitOptions, rows: RowInputs, dataset: str) -> FitRequest:
 def _path_of_worker(path: str) -> str:
     """A worker's working directory is another."""
     return path if is_remote(path) else os.path.abspath(path)
+
+
+def _storage_of_worker(storage: Storage) -> Storage:
+    return replace(storage, folder=storage.folder and os.path.abspath(storage.folder))
 
 
 def _check_cluster(options: FitOptions, rows: RowInputs) -> None:

@@ -72,18 +72,20 @@ class DesignBuilder:
         Raises
         ------
         ValueError
-            A column is repeated within a row.
+            A column is repeated within a row, or negative.
         UsageError, StorageError
             The rows do not fit into memory, or onto the disk.
         """
         quantised = ordered_map(self._quantised, iter(blocks), self._threads)
         for chunk in ordered_map(_chunk, self._grouped(quantised), self._threads):
             if self._file:
-                self._chunks.append(self._file.put(chunk))
+                self._file.put(chunk)
                 continue
             self._chunks.append(chunk)
             self.bytes_held += chunk.n_bytes
             self._storage.check(self.bytes_held)
+        if self._file:
+            self._chunks = self._file.chunks()
 
     def take_over(self, chunks: list[Chunk]) -> None:
         """Have chunks that were made before, of the same grid and storage."""
@@ -136,7 +138,7 @@ class DesignBuilder:
             self._file.close()
         chunks, self._chunks = self._chunks, []
         finish = functools.partial(_on_grid, finer=self.grid, grid=grid, index_base=index_base)
-        made = list(self._stored(ordered_map(finish, iter(chunks), self._threads)))
+        made = self._stored(ordered_map(finish, iter(chunks), self._threads))
         return LocalDesign(
             made,
             (self.n_rows, n_features),
@@ -146,16 +148,19 @@ class DesignBuilder:
             storage=self._storage,
         )
 
-    def _stored(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-        """The chunks, those that were copied out of a kept file in a nameless one."""
-        file = None
+    def _stored(self, chunks: Iterator[Chunk]) -> list[Chunk]:
+        """The chunks; in a nameless file if they were copied out of a kept one."""
+        file, stored = None, list[Chunk]()
         for chunk in chunks:
-            if self._storage.folder and chunk.mapping is None:
+            if self._storage.folder and chunk.pages is None:
                 file = file or ChunkFile(self._storage.folder)
-                chunk = file.put(chunk)
-            yield chunk
+                file.put(chunk)
+            else:
+                stored.append(chunk)
         if file:
+            stored = file.chunks()
             file.close()
+        return stored
 
 
 def _chunk(numbered: tuple[int, list[_Quantised]]) -> Chunk:
@@ -168,7 +173,7 @@ def _chunk(numbered: tuple[int, list[_Quantised]]) -> Chunk:
 
 def _on_grid(chunk: Chunk, finer: Grid, grid: Grid, index_base: int) -> Chunk:
     """The chunk with columns from 0, its entries cut to the grid; changed where it may be."""
-    if not chunk.columns.flags.writeable:
+    if not chunk.rows.indptr.flags.writeable:
         chunk = chunk.copied()
     values, columns = chunk.rows.data, chunk.columns
     columns -= np.int32(index_base)
@@ -181,7 +186,12 @@ def _on_grid(chunk: Chunk, finer: Grid, grid: Grid, index_base: int) -> Chunk:
 
 
 def _require_canonical(block: RowBlock) -> None:
-    """Refuse a column repeated within a row: its parts would add up past the norm bound."""
+    """Refuse a column repeated within a row: its parts would add up past the norm bound.
+
+    Also one below zero, before which the compiled loops would write.
+    """
+    if block.indices.min(initial=0) < 0:
+        raise ValueError("a column lies outside the design")
     rising = np.diff(block.indices) > 0
     starts = block.indptr[1:-1]
     rising[starts[(starts > 0) & (starts < len(block.indices))] - 1] = True

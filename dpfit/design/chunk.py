@@ -29,6 +29,19 @@ _WIDE: Final = 8  # columns an entry: beyond, counting the entries of each costs
 
 
 @dataclass(frozen=True)
+class Pages:
+    """A part of a mapped file that begins with a page."""
+
+    mapping: mmap.mmap
+    offset: int
+    n_bytes: int
+
+    def release(self) -> None:
+        """Give back their memory; what is needed is read again."""
+        self.mapping.madvise(mmap.MADV_DONTNEED, self.offset, self.n_bytes)
+
+
+@dataclass(frozen=True)
 class Chunk:
     """Some rows of a design.
 
@@ -40,14 +53,14 @@ class Chunk:
         The columns with an entry, sorted.
     rows : ByColumn, shape (m, u)
         The rows on these columns.
-    mapping : mmap or None
-        The part of a file in which the arrays are, if they are in one.
+    pages : Pages or None
+        Where the arrays are, if they are in a file.
     """
 
     first: int
     columns: Columns
     rows: ByColumn
-    mapping: mmap.mmap | None = None
+    pages: Pages | None = None
 
     @classmethod
     def of_rows(
@@ -71,9 +84,9 @@ class Chunk:
         return sum(array.nbytes for array in (self.columns, *self.rows.arrays))
 
     def release(self) -> None:
-        """Give back the memory of what was read from a file; what is needed comes again."""
-        if self.mapping is not None:
-            self.mapping.madvise(mmap.MADV_DONTNEED)
+        """Give back the memory of what was read from a file."""
+        if self.pages is not None:
+            self.pages.release()
 
     def copied(self) -> Chunk:
         """The same in memory; the file's part is given back."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfit.design.by_column import ByColumn
-from dpfit.design.chunk import Chunk
+from dpfit.design.chunk import Chunk, Pages
 from dpfit.files.nameless import NamelessFile
 
 Array: TypeAlias = NDArray[Any]
@@ -41,21 +42,26 @@ class Place:
         """Length of the arrays."""
         return 12 * self.n_entries + 4 * (2 * self.n_columns + 1)
 
-    def mapped(self, descriptor: int, access: int) -> Chunk:
-        """The chunk on the file's own bytes."""
-        mapping = mmap.mmap(descriptor, self.n_bytes, offset=self.offset, access=access)
+    def chunk(self, mapping: mmap.mmap) -> Chunk:
+        """The chunk on the bytes of the mapped file."""
         parts: list[Array] = []
-        at = 0
+        at = self.offset
         for kind, size in (
             (np.int64, self.n_entries),
             (np.int32, self.n_columns),
             (np.int32, self.n_columns + 1),
             (np.int32, self.n_entries),
         ):
-            parts.append(np.frombuffer(mapping, kind, size, at) if size else np.empty(0, kind))
+            parts.append(np.frombuffer(mapping, kind, size, at))
             at += parts[-1].nbytes
         data, columns, indptr, indices = parts
-        return Chunk(self.first, columns, ByColumn(data, indices, indptr, self.n_rows), mapping)
+        rows = ByColumn(data, indices, indptr, self.n_rows)
+        return Chunk(self.first, columns, rows, Pages(mapping, self.offset, self.n_bytes))
+
+
+def chunks_at(places: Sequence[Place], mapping: mmap.mmap) -> list[Chunk]:
+    """The chunks of a file, which is mapped once: each mapping would keep a descriptor."""
+    return [place.chunk(mapping) for place in places]
 
 
 class ChunkFile(NamelessFile):
@@ -83,8 +89,8 @@ class ChunkFile(NamelessFile):
         super().__init__(folder)
         self.places: list[Place] = []
 
-    def put(self, chunk: Chunk) -> Chunk:
-        """The same chunk with its arrays in the file.
+    def put(self, chunk: Chunk) -> None:
+        """Append a chunk.
 
         Raises
         ------
@@ -98,7 +104,7 @@ class ChunkFile(NamelessFile):
             self.write(array.view(np.uint8).data)
         self.write(memoryview(bytes(-self.length % _PAGE)))
         self.places.append(place)
-        try:
-            return place.mapped(self._descriptor, self.access)
-        except OSError as error:
-            raise self._failed(error) from None
+
+    def chunks(self) -> list[Chunk]:
+        """All of them, on the file's own bytes."""
+        return chunks_at(self.places, self.mapped()) if self.places else []

@@ -20,7 +20,7 @@ from typing import IO, Final
 import numpy as np
 
 from dpfit.design.chunk import Chunk
-from dpfit.design.chunk_file import Array, ChunkFile, Place
+from dpfit.design.chunk_file import Array, ChunkFile, Place, chunks_at
 from dpfit.errors import StorageError, reason_of
 
 _FOLDER: Final = "dpfit-rows"
@@ -166,4 +166,5 @@ def _read(stream: IO[bytes]) -> KeptRows:
         stream.seek(offset)
         beside[name] = np.fromfile(stream, kind, count)
     places = [Place(*values) for values in contents["chunks"]]
-    return KeptRows([one.mapped(stream.fileno(), mmap.ACCESS_READ) for one in places], beside)
+    mapping = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    return KeptRows(chunks_at(places, mapping), beside)

@@ -74,7 +74,7 @@ class LocalDesign:
     @property
     def bytes_held(self) -> int:
         """What of it stands in memory, not in a file."""
-        return sum(chunk.n_bytes for chunk in self._chunks if chunk.mapping is None)
+        return sum(chunk.n_bytes for chunk in self._chunks if chunk.pages is None)
 
     def check_memory(self, arrays: int) -> None:
         """Refuse a step that takes so many bytes beside the rows, where memory is bounded."""

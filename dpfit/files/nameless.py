@@ -21,12 +21,16 @@ class NamelessFile:
     ----------
     length : int
         Bytes so far.
+    access : int
+        Of what is mapped.
 
     Raises
     ------
     StorageError
         No file can be made there; later, the disk is full or fails.
     """
+
+    access = mmap.ACCESS_READ
 
     def __init__(self, folder: str) -> None:
         self.length = 0
@@ -57,7 +61,7 @@ class NamelessFile:
     def mapped(self) -> mmap.mmap:
         """All of it as it is now, in memory only where it is read."""
         try:
-            return mmap.mmap(self._descriptor, self.length, access=mmap.ACCESS_READ)
+            return mmap.mmap(self._descriptor, self.length, access=self.access)
         except OSError as error:
             raise self._failed(error) from None
 

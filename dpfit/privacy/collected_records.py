@@ -19,7 +19,7 @@ from dpfit.design.owner_rows import OwnerRows
 from dpfit.design.storage import Storage
 from dpfit.errors import DataError
 from dpfit.privacy.owner_choice import chosen_rows, contents_of
-from dpfit.privacy.private_records import PrivateRecords
+from dpfit.privacy.private_records import PrivateRecords, StaysHere
 from dpfit.privacy.questions import Records
 from dpfit.privacy.summary import Label, Summary, Target
 
@@ -74,7 +74,7 @@ class Collected(Protocol):
         ...
 
 
-class CollectedRecords:
+class CollectedRecords(StaysHere):
     """Takes blocks as they are read.
 
     Parameters

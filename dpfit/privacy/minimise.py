@@ -173,7 +173,6 @@ class _Problem:
 
     def solve(self, bend: Floats, right: Floats) -> Floats:
         """The step of weighted least squares, nearly."""
-
         weights = self._weighted(bend)
         diagonal = self._squares * weights.mean() + self._objective.ridge
         shape = (len(right), len(right))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,15 @@ _OVER_ALL_COLUMNS: Final = (
 _OVER_ALL_ROWS: Final = (Quantity.MINIMISER, Quantity.VOTES)
 
 
+class StaysHere:
+    """What cannot be pickled: a cluster moves values between its workers when it sees fit."""
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("private records can be neither pickled nor copied")
+
+
 @dataclass(frozen=True)
-class PrivateRecords:
+class PrivateRecords(StaysHere):
     """Records on the integer grid; for the Curator alone.
 
     Attributes

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfit.data.ratings_by_user import AllRatings
 from dpfit.design.user_ratings import UserRatings
 from dpfit.files.nameless import NamelessFile
 
-_NO_ITEMS: Final = np.zeros(0, np.int32)
+_Number = TypeVar("_Number", np.int32, np.float64)
 
 
 def private_ratings(
@@ -45,24 +46,31 @@ def private_ratings(
         raise ValueError("a code is outside its range")
     files = None if folder is None else (NamelessFile(folder), NamelessFile(folder))
     low, high = value_range
-    counts, items, values = [np.zeros(1, np.int64)], [_NO_ITEMS], [np.zeros(0)]
+    counts = [np.zeros(1, np.int64)]
+    items, values = list[NDArray[np.int32]](), list[NDArray[np.float64]]()
     for part in ratings.parts():
         if len(part.items) and not 0 <= part.items.min() <= part.items.max() < n_items:
             raise ValueError("a code is outside its range")
         counts.append(np.diff(part.indptr))
         clipped = np.fmin(np.fmax(part.values, low), high)
         if files is None:
-            items, values = [part.items], [clipped]
+            items.append(part.items)
+            values.append(clipped)
         else:
             files[0].write(part.items.view(np.uint8).data)
             files[1].write(clipped.view(np.uint8).data)
     counts.append(np.zeros(n_users - ratings.n_users, np.int64))
     indptr = np.cumsum(np.concatenate(counts))
     if files is None or not indptr[-1]:
-        return UserRatings(indptr, items[0], values[0], n_items)
+        return UserRatings(indptr, _joined(items, np.int32), _joined(values, np.float64), n_items)
     maps = tuple(file.mapped() for file in files)
     for file in files:
         file.close()
     return UserRatings(
         indptr, np.frombuffer(maps[0], np.int32), np.frombuffer(maps[1], np.float64), n_items, maps
     )
+
+
+def _joined(parts: list[NDArray[_Number]], kind: type[_Number]) -> NDArray[_Number]:
+    """The parts in one array; no copy of a single one."""
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, kind), *parts])

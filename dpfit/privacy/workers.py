@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from distributed import CancelledError, Client, Future, wait
+from distributed import CancelledError, Client, Future, KilledWorker, wait
 from numpy.typing import NDArray
 
 from dpfit.errors import DpfitError, StorageError
@@ -18,6 +18,7 @@ from dpfit.errors import DpfitError, StorageError
 Integers: TypeAlias = NDArray[np.int64]
 
 _LOOK: Final = 1.0  # seconds between two looks at who is still there
+_GONE: Final = (OSError, TimeoutError, CancelledError, KilledWorker)
 
 
 class Workers:
@@ -28,6 +29,11 @@ class Workers:
     client : distributed.Client
         Connected.
 
+    Attributes
+    ----------
+    addresses : list of str
+        Where they listen.
+
     Raises
     ------
     StorageError
@@ -36,14 +42,14 @@ class Workers:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._addresses = sorted(client.nthreads())
-        if not self._addresses:
+        self.addresses = sorted(client.nthreads())
+        if not self.addresses:
             raise StorageError(
                 "the cluster has no workers", hint="start them before the run: dask worker"
             )
 
     def __len__(self) -> int:
-        return len(self._addresses)
+        return len(self.addresses)
 
     def each(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Future]:
         """A task on every worker: the function of that worker's argument from each sequence.
@@ -52,7 +58,7 @@ class Workers:
         """
         return [
             self._on(address, function, *own)
-            for address, *own in zip(self._addresses, *arguments, strict=True)
+            for address, *own in zip(self.addresses, *arguments, strict=True)
         ]
 
     def _on(self, address: str, function: Callable[..., Any], *arguments: Any) -> Future:
@@ -73,7 +79,7 @@ class Workers:
         self._finish(futures)
         try:
             results = self._client.gather(list(futures))
-        except (OSError, TimeoutError, CancelledError):
+        except _GONE:
             raise _lost() from None
         for result in results:
             if isinstance(result, DpfitError):
@@ -82,7 +88,7 @@ class Workers:
 
     def total(self, futures: Sequence[Future]) -> Integers:
         """The sum of what the tasks returned, added on the workers, in pairs."""
-        level = list(zip(self._addresses, futures, strict=True))
+        level = list(zip(self.addresses, futures, strict=True))
         while len(level) > 1:
             pairs = zip(level[::2], level[1::2], strict=False)
             added = [
@@ -100,7 +106,7 @@ class Workers:
                 return
             except TimeoutError:
                 self._require_all()
-            except (OSError, CancelledError):
+            except _GONE:
                 raise _lost() from None
 
     def _require_all(self) -> None:
@@ -108,9 +114,9 @@ class Workers:
             raise _lost()
         try:
             there = self._client.nthreads()
-        except (OSError, TimeoutError, CancelledError):
+        except _GONE:
             raise _lost() from None
-        if not set(self._addresses) <= there.keys():
+        if not set(self.addresses) <= there.keys():
             raise _lost()
 
 

@@ -27,6 +27,7 @@ from dpfit.fitting.plan import finest_grid
 from dpfit.fitting.request import FitRequest
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.cluster_records import ClusterCollected
+from dpfit.privacy.collected_records import CollectedRecords, RecordMap
 from dpfit.privacy.declared_facts import Layout
 from dpfit.privacy.workers import Workers
 
@@ -135,6 +136,24 @@ def test_workers_come_and_go(dpfit: Any, parts: list[str], cluster: Cluster, eve
     assert not (dpfit.folder / "c.json").exists()
 
 
+def test_columns_are_matched_by_name_on_every_worker(dpfit: Any, cluster: Cluster) -> None:
+    """Those of the first file hold for all: in another order they are found, others are refused."""
+    rows = [(i % 2, i % 2 + i % 3, i % 5) for i in range(60)]
+    (dpfit.folder / "1.csv").write_text("y,a,b\n" + "".join(f"{y},{a},{b}\n" for y, a, b in rows))
+    (dpfit.folder / "2.csv").write_text("b,y,a\n" + "".join(f"{b},{y},{a}\n" for y, a, b in rows))
+    (dpfit.folder / "3.csv").write_text("y,a,c\n" + "".join(f"{y},{a},{b}\n" for y, a, b in rows))
+    cluster.worker()
+    cluster.worker()
+    run = ("--label", "y", "--algo", "dp-gd", *BUDGET[:-2])
+    where = ("--cluster", cluster.address, "--insecure-cluster")
+    assert dpfit.here("fit", "1.csv", "2.csv", *run, "-o", "wanted.json").status == 0
+    ended = dpfit("fit", "1.csv", "2.csv", *run, *where, "-o", "c.json")
+    assert ended.status == 0, ended.err
+    assert (dpfit.folder / "c.json").read_bytes() == (dpfit.folder / "wanted.json").read_bytes()
+    ended = dpfit("fit", "1.csv", "3.csv", *run, *where)
+    assert (ended.status, "3.csv" in ended.err) == (3, True), ended.err
+
+
 def test_a_fault_in_the_data_is_told_as_in_one_process(
     dpfit: Any, parts: list[str], cluster: Cluster
 ) -> None:
@@ -146,6 +165,18 @@ def test_a_fault_in_the_data_is_told_as_in_one_process(
     assert ended.status == 3
     assert f"{parts[3]}:2: " in ended.err
     assert not list(dpfit.folder.glob("*.ledger.json"))
+
+
+def test_records_cannot_be_sent(dpfit: Any, parts: list[str]) -> None:
+    """Neither as read nor as private records: Dask may try when a worker retires."""
+    reader = Reader([str(dpfit.folder / parts[0])], ReadOptions(format="libsvm"))
+    grid = finest_grid(REQUEST)
+    collected = CollectedRecords(grid, "parts", threads=1, storage=IN_MEMORY)
+    collected.collect(reader)
+    record_map = RecordMap(grid, 50, 1, None, (0.0, 3.0), None, None)
+    for private in (collected, collected.records(record_map)):
+        with pytest.raises(TypeError, match="pickled"):
+            pickle.dumps(private)
 
 
 def test_a_worker_that_fails_logs_no_record(cluster: Cluster) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +113,18 @@ def test_chunks_do_not_matter(
             assert np.array_equal(one.margins(point), other.margins(point))
 
 
+def test_many_chunks_take_few_descriptors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """However many chunks a file holds, it is mapped once: systems allow 1024 descriptors."""
+    matrix = random_rows(150, 80, seed=4)
+    monkeypatch.setattr(dpfit.design.storage, "_LARGEST_CHUNK", 1)
+    builder = DesignBuilder(GRID, storage=Storage(folder=str(tmp_path)))
+    before = len(os.listdir("/proc/self/fd"))
+    builder.collect(blocks_of(matrix, list(range(1, 150))))
+    design = builder.build(80, grid=GRID, index_base=0)
+    assert len(design._chunks) > 100
+    assert len(os.listdir("/proc/self/fd")) <= before + 2
+
+
 def test_wrap_around_is_addition_modulo_two_to_the_64() -> None:
     """Sums that pass 2^63 wrap, which is a homomorphism and so cannot hurt privacy."""
     matrix = csr_array(np.ones((3, 1)))
@@ -158,6 +171,13 @@ def test_a_repeated_column_never_enters(columns: list[int]) -> None:
         DesignBuilder(GRID).collect([block])
     fine = RowBlock(np.array([0, 1, 3, 3, 4]), np.array([5, 1, 2, 0], np.int32), np.ones(4), None)
     DesignBuilder(GRID).collect([fine])
+
+
+def test_a_negative_column_is_refused() -> None:
+    """At once: the compiled loops would write before their arrays."""
+    columns = np.array([-9_000_000, 1], np.int32)
+    with pytest.raises(ValueError, match="outside"):
+        DesignBuilder(GRID).collect([RowBlock(np.array([0, 2]), columns, np.ones(2), None)])
 
 
 @pytest.mark.parametrize(("base", "columns"), [(1, [0, 3]), (0, [1, 9])])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
+from dpfit.data.ratings_by_user import RatingsByUser
 from dpfit.privacy.rating_records import private_ratings
 from user_ratings import Triplets, records, triplets
 
@@ -35,3 +38,19 @@ def test_nothing_is_a_matrix_too() -> None:
     ratings = records(triplets([]), (2, 3))
     assert ratings.indptr.tolist() == [0, 0, 0]
     assert ratings.n_users == 2
+
+
+def test_parts_held_in_memory_are_all_kept() -> None:
+    """However many parts the ratings come in."""
+
+    class Parts:
+        n_users = 2
+
+        def parts(self) -> Iterator[RatingsByUser]:
+            whole = triplets([{0: 1.0, 1: 2.0}, {1: 3.0}]).by_user(2)
+            yield whole.part(0, 1)
+            yield whole.part(1, 2)
+
+    ratings = private_ratings(Parts(), (1.0, 5.0), n_users=2, n_items=2)
+    assert ratings.indptr.tolist() == [0, 2, 3]
+    assert (ratings.items.tolist(), ratings.values.tolist()) == ([0, 1, 1], [1.0, 2.0, 3.0])
