@@ -116,15 +116,26 @@ def _joined(
     pieces: list[list[_Kept]], ends: Integers, spool: _Spool | None, folder: str | None
 ) -> Iterator[Chunk]:
     file = ChunkFile(folder) if folder else None
+    try:
+        for chunk in _of_groups(pieces, ends, spool):
+            if file:
+                file.put(chunk)
+            else:
+                yield chunk
+        if file:
+            yield from file.chunks()
+    finally:
+        if file:
+            file.close()
+
+
+def _of_groups(pieces: list[list[_Kept]], ends: Integers, spool: _Spool | None) -> Iterator[Chunk]:
     first = 0
     for number, end in enumerate(ends.tolist()):
         kept, pieces[number] = pieces[number], []
         read = [one if isinstance(one, _Piece) else _of(spool, one) for one in kept]
-        chunk = _chunk(first, read)
-        yield file.put(chunk) if file else chunk
+        yield _chunk(first, read)
         first = end
-    if file:
-        file.close()
 
 
 def _of(spool: _Spool | None, kept: _Place) -> _Piece:
