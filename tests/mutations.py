@@ -1197,6 +1197,27 @@ FAULTS = [
         "tests/cli/test_kept_rows.py",
     ),
     Fault(
+        "kept rows used wherever their entries stand",
+        "design/kept_file.py",
+        "return KeptRows(chunks, beside) if sound else None",
+        "return KeptRows(chunks, beside)",
+        "tests/cli/test_kept_rows.py",
+    ),
+    Fault(
+        "kept rows used without what belongs to each",
+        "privacy/kept_records.py",
+        "if found is not None and _fit_together(found) and _in_bounds(found.chunks, reader):",
+        "if found is not None and _in_bounds(found.chunks, reader):",
+        "tests/cli/test_kept_rows.py",
+    ),
+    Fault(
+        "kept rows of another name, which tells another format",
+        "privacy/kept_records.py",
+        "return path, os.path.realpath(path), found",
+        "return os.path.realpath(path), found",
+        "tests/cli/test_kept_rows.py",
+    ),
+    Fault(
         "ratings of a user in two parts",
         "data/rating_runs.py",
         "slices = [np.searchsorted(run[0], (first, stop)) for run in runs]",

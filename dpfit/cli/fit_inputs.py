@@ -235,6 +235,11 @@ def _check_keeping(options: FitOptions, rows: RowInputs) -> None:
         raise UsageError("--keep-cache needs --cache DIR, and no --cluster")
     if options.inputs == ["-"]:
         raise UsageError("--keep-cache: standard input cannot be known again")
+    if any(map(is_remote, rows.reader.paths)):
+        raise UsageError(
+            "--keep-cache: what is behind a URL cannot be known again",
+            hint="fetch it first, or fit without --keep-cache",
+        )
 
 
 def configured(

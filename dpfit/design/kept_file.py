@@ -12,10 +12,11 @@ import json
 import mmap
 import os
 import stat
-import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
-from typing import IO, Final
+from itertools import accumulate
+from typing import IO, Any, Final
 
 import numpy as np
 
@@ -27,6 +28,7 @@ _FOLDER: Final = "dpfit-rows"
 _SIZE: Final = 8  # bytes that tell the length of the table of contents before them
 _DIGEST: Final = 32
 _READ: Final = 1 << 20
+_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe would wait
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,12 @@ class KeptFile(ChunkFile):
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder, 0o700)
         _require_own(folder, os.lstat(folder), is_folder=True)
-        descriptor, self._temporary = tempfile.mkstemp(dir=folder)
-        return descriptor
+        self._temporary = os.path.join(folder, f"tmp{os.getpid()}-{time.time_ns()}")
+        # Nameless until it is whole, where the file system can: a killed run leaves nothing.
+        with contextlib.suppress(OSError):
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
+        return os.open(self._temporary, flags, 0o600)
 
     def write(self, data: memoryview) -> None:
         self._digest.update(data)
@@ -100,6 +106,10 @@ class KeptFile(ChunkFile):
             self.write(memoryview(len(contents).to_bytes(_SIZE, "little")))
             super().write(memoryview(self._digest.digest()))
             os.fsync(self._descriptor)
+            if not os.fstat(self._descriptor).st_nlink:
+                link = f"/proc/self/fd/{self._descriptor}"
+                # Links are followed only if a folder is given, which an absolute path ignores.
+                os.link(link, self._temporary, src_dir_fd=self._descriptor)
             os.replace(self._temporary, self._path)
         except OSError as error:
             raise self._failed(error) from None
@@ -128,7 +138,7 @@ def kept_rows(folder: str, key: str) -> KeptRows | None:
     path = path_of(folder, key)
     try:
         _require_own(os.path.dirname(path), os.lstat(os.path.dirname(path)), is_folder=True)
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as stream:
+        with open(os.open(path, _FLAGS), "rb") as stream:
             _require_own(path, os.fstat(stream.fileno()), is_folder=False)
             return _read(stream) if _is_whole(stream) else None
     except FileNotFoundError:
@@ -156,15 +166,55 @@ def _is_whole(stream: IO[bytes]) -> bool:
     return left == 0 and stream.read() == digest.digest()
 
 
-def _read(stream: IO[bytes]) -> KeptRows:
-    stream.seek(-_DIGEST - _SIZE, os.SEEK_END)
-    size = int.from_bytes(stream.read(_SIZE), "little")
-    stream.seek(-_DIGEST - _SIZE - size, os.SEEK_END)
-    contents = json.loads(stream.read(size))
-    beside = {}
-    for name, (offset, kind, count) in contents["beside"].items():
-        stream.seek(offset)
-        beside[name] = np.fromfile(stream, kind, count)
-    places = [Place(*values) for values in contents["chunks"]]
+def _read(stream: IO[bytes]) -> KeptRows | None:
+    """What a whole file holds; None if that is not what is written here."""
     mapping = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    return KeptRows(chunks_at(places, mapping), beside)
+    end = len(mapping) - _DIGEST - _SIZE
+    size = int.from_bytes(mapping[end:-_DIGEST], "little")
+    try:
+        contents = json.loads(mapping[end - size : end])
+        beside = {
+            name: np.frombuffer(mapping, kind, count, offset).copy()
+            for name, (offset, kind, count) in contents["beside"].items()
+        }
+        chunks = chunks_at(_places(contents["chunks"]), mapping)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return None
+    firsts = accumulate((chunk.rows.n_rows for chunk in chunks), initial=0)
+    sound = all(_is_sound(chunk, first) for chunk, first in zip(chunks, firsts, strict=False))
+    return KeptRows(chunks, beside) if sound else None
+
+
+def _places(written: Any) -> list[Place]:
+    """Where chunks are said to stand.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Nothing can stand there.
+    """
+    places = [Place(*values) for values in written]
+    for place in places:
+        if not all(type(value) is int and value >= 0 for value in astuple(place)):
+            raise ValueError("no place in a file")
+        if place.offset % mmap.ALLOCATIONGRANULARITY:
+            raise ValueError("not on a page")
+    return places
+
+
+def _is_sound(chunk: Chunk, first: int) -> bool:
+    """Whether the compiled loops, which check nothing, stay within the arrays."""
+    columns, rows = chunk.columns, chunk.rows
+    ends, indices = rows.indptr, rows.indices
+    sound = (
+        chunk.first == first
+        and ends[0] == 0
+        and ends[-1] == len(rows.data)
+        and np.all(ends[:-1] <= ends[1:])
+        and columns.min(initial=0) >= 0
+        and np.all(columns[:-1] < columns[1:])
+        and indices.min(initial=0) >= 0
+        and indices.max(initial=-1) < rows.n_rows
+    )
+    chunk.release()
+    return bool(sound)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpfit import __version__
+from dpfit.data.indices import MAX_INDEX
 from dpfit.data.reader import Reader
+from dpfit.design.chunk import Chunk
 from dpfit.design.grid import Grid
-from dpfit.design.kept_file import KeptFile, kept_rows
+from dpfit.design.kept_file import KeptFile, KeptRows, kept_rows
 from dpfit.design.storage import Storage
 from dpfit.errors import StorageError, UsageError, reason_of
 from dpfit.privacy.canonical_json import digest
@@ -41,7 +47,7 @@ def kept_records(
     assert storage.folder is not None
     key = key_of(reader, grid, storage)
     found = kept_rows(storage.folder, key)
-    if found is not None:
+    if found is not None and _fit_together(found) and _in_bounds(found.chunks, reader):
         kept = CollectedRecords(grid, source, threads=threads, storage=storage)
         kept.take_over(found)
         return kept, True
@@ -66,6 +72,7 @@ def key_of(reader: Reader, grid: Grid, storage: Storage) -> str:
         {
             "form": [_FORM, __version__, sys.byteorder],
             "files": [_identity(path) for path in reader.paths],
+            "format": reader.format,
             "options": asdict(replace(reader.options, threads=1)),
             "grid": asdict(grid),
             "chunk_entries": storage.chunk_entries,
@@ -81,4 +88,44 @@ def _identity(path: str) -> Sequence[object]:
     if not stat.S_ISREG(found.st_mode):
         raise UsageError(f"{path}: --keep-cache needs a regular file")
     times = found.st_mtime_ns, found.st_ctime_ns
-    return os.path.realpath(path), found.st_dev, found.st_ino, found.st_size, *times
+    return path, os.path.realpath(path), found.st_dev, found.st_ino, found.st_size, *times
+
+
+def _fit_together(found: KeptRows) -> bool:
+    """Whether each of the rows has a target, and what else a record has."""
+    held = dict(found.beside)
+    n_rows = sum(chunk.rows.n_rows for chunk in found.chunks)
+    texts = _texts(held.pop("texts")) if "texts" in held else []
+    target = held.pop("codes" if texts else "target", None)
+    if target is None or not n_rows or not held.keys() <= {"offset", "weight"}:
+        return False
+    if texts and not 0 <= target.min(initial=0) <= target.max(initial=0) < len(texts):
+        return False
+    return (
+        target.dtype == (np.int64 if texts else np.float64)
+        and all(array.dtype == np.float64 for array in held.values())
+        and all(len(array) == n_rows for array in (target, *held.values()))
+    )
+
+
+def _in_bounds(chunks: list[Chunk], reader: Reader) -> bool:
+    """Whether the columns are among those that the reader could give, as far as it is known."""
+    columns, options, base = reader.feature_map, reader.options, reader.index_base
+    if columns is not None:
+        width = columns.n_features
+    elif options.hash_bits is not None:
+        width = 1 << options.hash_bits
+    else:
+        width = options.n_features or MAX_INDEX
+    low, high = base or 0, width + (1 if base is None else base)
+    used = [chunk.columns for chunk in chunks if len(chunk.columns)]
+    return all(low <= one[0] and one[-1] < high for one in used)
+
+
+def _texts(encoded: NDArray[Any]) -> list[str]:
+    """The labels that are texts; none if they are not what is kept of such."""
+    try:
+        texts = json.loads(encoded.tobytes())
+    except (RecursionError, ValueError):
+        return []
+    return texts if isinstance(texts, list) and all(isinstance(t, str) for t in texts) else []

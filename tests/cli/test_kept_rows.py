@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from dpfit.data.options import ReadOptions
 from dpfit.data.reader import Reader
+from dpfit.design.grid import Grid, RowMap
+from dpfit.design.storage import Storage
 from dpfit.privacy.collected_records import CollectedRecords
+from dpfit.privacy.kept_records import key_of
 
 KEPT = Path("kept/dpfit-rows")
 CACHE = ("--cache", "kept", "--keep-cache")
@@ -99,6 +106,16 @@ def test_other_options_are_other_rows(dpfit: Any, args: tuple[str, ...]) -> None
     assert len(list(KEPT.iterdir())) == 2
 
 
+@pytest.mark.parametrize("other", ["link.tsv", "link.csv"])
+def test_each_name_has_its_own_rows(other: str) -> None:
+    """Whichever file it is: the name may tell the format."""
+    os.symlink("table.csv", other)
+    grid, storage = Grid(1.0, RowMap.CLIP, 20, True), Storage()
+    options = ReadOptions(label="y")
+    names = "table.csv", other
+    assert len({key_of(Reader([name], options), grid, storage) for name in names}) == 2
+
+
 DAMAGE: dict[str, Callable[[bytearray], bytes]] = {
     "empty": lambda data: b"",
     "cut by half": lambda data: bytes(data[: len(data) // 2]),
@@ -124,6 +141,129 @@ def test_damaged_rows_are_made_again(
     assert fit(dpfit, *CACHE) == model
 
 
+def rewritten(file: Path, change: Callable[[bytearray, Any], Any]) -> None:
+    """Change bytes and contents of a kept file, and close it by the digest of what it is now."""
+    data = file.read_bytes()
+    end = len(data) - 40
+    start = end - int.from_bytes(data[end:-32], "little")
+    body, contents = bytearray(data[:start]), json.loads(data[start:end])
+    written = change(body, contents)
+    if not isinstance(written, bytes):
+        written = json.dumps(contents if written is None else written).encode()
+    whole = bytes(body) + written + len(written).to_bytes(8, "little")
+    file.write_bytes(whole + hashlib.sha256(whole).digest())
+
+
+def in_array(name: str, place: int, value: int) -> Callable[[bytearray, Any], None]:
+    """A change of one number of the first chunk's."""
+
+    def change(body: bytearray, contents: Any) -> None:
+        offset, _, _, n_columns, n_entries = contents["chunks"][0]
+        starts = {"columns": offset + 8 * n_entries}
+        starts["indptr"] = starts["columns"] + 4 * n_columns
+        starts["indices"] = starts["indptr"] + 4 * (n_columns + 1)
+        size = {"columns": n_columns, "indptr": n_columns + 1, "indices": n_entries}[name]
+        np.frombuffer(body, np.int32, size, starts[name])[place] = value
+
+    return change
+
+
+def in_place(field: int, value: object) -> Callable[[bytearray, Any], None]:
+    """A change of where the first chunk is said to stand."""
+
+    def change(body: bytearray, contents: Any) -> None:
+        contents["chunks"][0][field] = value
+
+    return change
+
+
+def beside(name: str, field: int, value: object) -> Callable[[bytearray, Any], None]:
+    """A change of an array that stands beside the rows."""
+
+    def change(body: bytearray, contents: Any) -> None:
+        contents["beside"][name][field] = value
+
+    return change
+
+
+def without(name: str) -> Callable[[bytearray, Any], None]:
+    """Something left out of what stands beside the rows."""
+
+    def change(body: bytearray, contents: Any) -> None:
+        del contents["beside"][name]
+
+    return change
+
+
+WRONG: dict[str, Callable[[bytearray, Any], Any]] = {
+    "no table": lambda body, contents: {},
+    "a list": lambda body, contents: [],
+    "no JSON": lambda body, contents: b"{",
+    "no text": lambda body, contents: bytes([255]),
+    "nested": lambda body, contents: b"[" * 100_000,
+    "no rows": lambda body, contents: {**contents, "chunks": []},
+    "half a place": lambda body, contents: {**contents, "chunks": [[0, 0]]},
+    "row too high": in_array("indices", 3, 10**9),
+    "row below": in_array("indices", 3, -1),
+    "end too high": in_array("indptr", -1, 10**9),
+    "start below": in_array("indptr", 0, -1),
+    "ends fall": in_array("indptr", 1, 10**9),
+    "columns fall": in_array("columns", 0, 10**9),
+    "column below": in_array("columns", 0, -1),
+    "column too high": in_array("columns", -1, 2**31 - 1),
+    "offset": in_place(0, 1 << 40),
+    "offset off the page": in_place(0, 8),
+    "offset below": in_place(0, -4096),
+    "first": in_place(1, 7),
+    "rows": in_place(2, 1 << 60),
+    "fewer rows": in_place(2, 1),
+    "columns": in_place(3, -1),
+    "entries": in_place(4, 1 << 70),
+    "a fraction": in_place(4, 1.5),
+    "short codes": beside("codes", 2, 5),
+    "long codes": beside("codes", 2, 1 << 60),
+    "codes elsewhere": beside("codes", 0, 0),
+    "other codes": beside("codes", 1, "<f8"),
+    "objects": beside("codes", 1, "|O"),
+    "no kind": beside("codes", 1, 3),
+    "short weights": beside("weight", 2, 5),
+    "whole offsets": beside("offset", 1, "<i8"),
+    "short texts": beside("texts", 2, 3),
+    "no codes": without("codes"),
+    "no texts": without("texts"),
+}
+
+
+@pytest.mark.parametrize("change", WRONG.values(), ids=WRONG.keys())
+def test_wrong_rows_are_made_again(dpfit: Any, change: Callable[[bytearray, Any], Any]) -> None:
+    """Even under a right digest: the compiled loops check nothing."""
+    model = fit(dpfit, *CACHE, name="table.csv")
+    [file] = KEPT.iterdir()
+    whole = file.read_bytes()
+    rewritten(file, change)
+    assert file.read_bytes() != whole
+    assert fit(dpfit, *CACHE, name="table.csv") == model
+    assert file.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "change",
+    [in_array("columns", -1, 2**31 - 1), in_array("columns", 0, 0), beside("target", 2, 1)],
+    ids=["column too high", "column below", "short targets"],
+)
+def test_wrong_sparse_rows_are_made_again(
+    dpfit: Any, change: Callable[[bytearray, Any], Any]
+) -> None:
+    """Columns from 1 to the declared number, and targets that are numbers."""
+    model = fit(dpfit, *CACHE)
+    [file] = KEPT.iterdir()
+    whole = file.read_bytes()
+    rewritten(file, change)
+    assert file.read_bytes() != whole
+    assert fit(dpfit, *CACHE) == model
+    assert file.read_bytes() == whole
+
+
 def open_to_others(file: Path) -> None:
     file.chmod(0o640)
 
@@ -142,13 +282,20 @@ def linked_folder(file: Path) -> None:
     file.parent.symlink_to(Path("elsewhere").absolute())
 
 
+def a_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file, 0o600)
+
+
 def of_another(file: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give files away")
     os.chown(file, 12345, -1)
 
 
-@pytest.mark.parametrize("spoil", [open_to_others, open_folder, linked, linked_folder, of_another])
+@pytest.mark.parametrize(
+    "spoil", [open_to_others, open_folder, linked, linked_folder, a_pipe, of_another]
+)
 def test_rows_that_others_could_touch_are_refused(
     dpfit: Any, spoil: Callable[[Path], None]
 ) -> None:
@@ -212,6 +359,36 @@ def test_a_full_disk_leaves_nothing(dpfit: Any, monkeypatch: pytest.MonkeyPatch)
     assert not list(KEPT.iterdir())
 
 
+@pytest.mark.parametrize("nameless", [True, False])
+def test_nothing_has_a_name_until_it_is_whole(
+    dpfit: Any, monkeypatch: pytest.MonkeyPatch, nameless: bool
+) -> None:
+    """So a killed run leaves nothing; where all files have names the model is the same."""
+    collect, make, seen = CollectedRecords.collect, os.open, list[int]()
+
+    def collect_and_look(self: CollectedRecords, blocks: Any) -> None:
+        collect(self, blocks)
+        seen.append(len(list(KEPT.iterdir())))
+
+    def make_named(path: Any, flags: int, *args: Any, **more: Any) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(95, "Operation not supported")
+        return make(path, flags, *args, **more)
+
+    model = fit(dpfit)
+    try:
+        os.close(os.open("kept", os.O_TMPFILE | os.O_RDWR))
+    except OSError:
+        if nameless:
+            pytest.skip("every file has a name here")
+    monkeypatch.setattr(CollectedRecords, "collect", collect_and_look)
+    if not nameless:
+        monkeypatch.setattr(os, "open", make_named)
+    assert fit(dpfit, *CACHE) == model
+    assert seen == [0 if nameless else 1]
+    assert len(list(KEPT.iterdir())) == 1
+
+
 @pytest.mark.parametrize(
     ("args", "told"),
     [
@@ -224,6 +401,14 @@ def test_a_full_disk_leaves_nothing(dpfit: Any, monkeypatch: pytest.MonkeyPatch)
 def test_what_cannot_be_kept_is_refused(dpfit: Any, args: tuple[str, ...], told: str) -> None:
     outcome = dpfit.here("fit", *dpfit.budget, *dpfit.facts, "--dataset", "tiny", *args)
     assert (outcome.status, told in outcome.err) == (2, True), outcome.err
+
+
+def test_what_is_behind_a_url_cannot_be_kept(dpfit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2, and what else to do."""
+    monkeypatch.setattr("dpfit.data.open.remote_entries", lambda operand: None)
+    command = ["fit", *dpfit.budget, *dpfit.facts, "--dataset", "tiny", "-o", "m", *CACHE]
+    outcome = dpfit.here(*command, "https://example.org/x.svm")
+    assert (outcome.status, "behind a URL" in outcome.err) == (2, True), outcome.err
 
 
 def test_kept_rows_stay_as_they_were_read(dpfit: Any) -> None:
