@@ -142,7 +142,8 @@ class PrivateRecords(StaysHere):
     def _check_memory(self, asked: set[Quantity], n_scores: int) -> None:
         """Run out of memory now rather than after the charge, where a step's arrays tell.
 
-        Nothing is touched, so asking takes no time. Columns that a screen keeps for the data are not foreseen.
+        Nothing is touched, so asking takes no time. Columns that a screen keeps for the data are
+        not foreseen.
         """
         rows, columns = 8 * _ARRAYS * self.design.n_rows * n_scores, 0
         if asked.intersection(_OVER_ALL_COLUMNS):
