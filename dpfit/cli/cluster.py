@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,7 +42,7 @@ def check_address(address: str, *, insecure: bool) -> None:
     """
     if address.startswith(_LOCAL):
         count = address.removeprefix(_LOCAL)
-        if not count.isdecimal() or not 1 <= int(count) <= 1024:
+        if not re.fullmatch("[0-9]{1,4}", count) or not 1 <= int(count) <= 1024:
             raise UsageError("--cluster local:N needs a number of workers, 1 to 1024")
     elif address.startswith(_PLAIN):
         if not insecure:

@@ -135,7 +135,7 @@ class StorageOptions:
 
     memory: Annotated[
         str | None,
-        typer.Option("--memory", metavar="SIZE", help="Bound on the process's memory: 2GiB."),
+        typer.Option("--memory", metavar="SIZE", help="Bound on memory: bytes, or KiB to TiB."),
     ] = None
     cache: Annotated[
         str | None,

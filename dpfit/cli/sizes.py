@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Final
 
@@ -20,6 +21,7 @@ def bytes_of(option: str, text: str) -> int:
         It is no size.
     """
     match = _SIZE.fullmatch(text.strip())
-    if not match:
+    size = float(match[1]) * _UNITS[match[2].upper()] if match else math.inf
+    if size == math.inf:
         raise UsageError(f"{option} is not a size", hint="for example 2GiB or 512MiB")
-    return int(float(match[1]) * _UNITS[match[2].upper()])
+    return int(size)

@@ -76,9 +76,9 @@ class LocalDesign:
         """What of it stands in memory, not in a file."""
         return sum(chunk.n_bytes for chunk in self._chunks if chunk.pages is None)
 
-    def check_memory(self, arrays: int) -> None:
+    def check_memory(self, arrays: int, columns: int) -> None:
         """Refuse a step that takes so many bytes beside the rows, where memory is bounded."""
-        self._storage.check(self.bytes_held, arrays)
+        self._storage.check(self.bytes_held, arrays, columns)
 
     def margins(self, point: IntegerPoint) -> Integers:
         """``Xq theta_q + b theta0_q``, exact modulo 2^64, shape (n,) or (n, k)."""

@@ -36,8 +36,8 @@ class Storage:
         most = max(1, min(_LARGEST_CHUNK, spare // (2 * _BYTES_WHILE_MADE)))
         return 1 << (most.bit_length() - 1)  # kept chunks suit all bounds of about that size
 
-    def check(self, held: int, arrays: int = 0) -> None:
-        """Refuse what would not fit.
+    def check(self, held: int, arrays: int = 0, columns: int = 0) -> None:
+        """Refuse what would not fit; no message tells a size, which may come from private rows.
 
         Parameters
         ----------
@@ -45,24 +45,30 @@ class Storage:
             Bytes of the rows that stand in memory.
         arrays : int
             Bytes of all that a step needs beside them.
+        columns : int
+            And what it needs by the number of columns.
 
         Raises
         ------
         UsageError
             The bound is lower.
         """
-        if self.memory is None:
+        if not self._allows(0):
+            raise UsageError(f"--memory must be at least {_PROGRAM >> 20}MiB")
+        if self._allows(held + arrays + columns):
             return
-        rest = held + arrays
+        hint = "allow more"
+        if not self.folder and self._allows(arrays + columns):
+            hint += ", or let --cache DIR hold the rows on disk"
+        elif self._allows(held + arrays):
+            hint += ", or declare fewer columns"
+        raise UsageError("--memory: the fit needs more than it allows", hint=hint)
+
+    def _allows(self, rest: int) -> bool:
+        """Whether so many bytes fit beside the program and a chunk being made."""
         # A chunk takes half of what is spare, up to its largest size: see chunk_entries.
-        least = _PROGRAM + rest + min(rest, _BYTES_WHILE_MADE * _LARGEST_CHUNK)
-        if self.memory < least:
-            raise UsageError(
-                f"--memory: the fit needs about {least / 2**20:,.0f} MiB",
-                hint="allow more, or declare fewer columns"
-                if self.folder
-                else "allow more, or let --cache DIR hold the rows on disk",
-            )
+        chunk = min(rest, _BYTES_WHILE_MADE * _LARGEST_CHUNK)
+        return self.memory is None or self.memory >= _PROGRAM + rest + chunk
 
 
 IN_MEMORY: Final = Storage()

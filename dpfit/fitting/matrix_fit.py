@@ -76,7 +76,7 @@ class MatrixFit:
             folder=request.storage.folder,
         )
         names = _BYTES_OF_NAME * ratings.n_users
-        request.storage.check(self._ratings.bytes_held + names, arrays_of(self.plan.grid))
+        request.storage.check(self._ratings.bytes_held, names + arrays_of(self.plan.grid))
 
     @property
     def events(self) -> Sequence[Event]:

@@ -30,6 +30,8 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
 _ARRAYS: Final = 8  # at once in a step, of records and of columns, as measured
+_SCREEN_ARRAYS: Final = 5  # of columns, whatever the classes, as measured
+_CLASSES_OF_ARRAY: Final = 4  # noise alone keeps one column in forty, in the arrays of a step
 _COPIES: Final = 2  # of the rows as floats, held another way
 _OVER_ALL_COLUMNS: Final = (
     Quantity.GRADIENT,
@@ -38,6 +40,7 @@ _OVER_ALL_COLUMNS: Final = (
     Quantity.MINIMISER,
     Quantity.SELECTION,
 )
+_SCREENS: Final = (Quantity.COLUMN_SUMS, Quantity.VOTES)
 _OVER_ALL_ROWS: Final = (Quantity.MINIMISER, Quantity.VOTES)
 
 
@@ -139,14 +142,19 @@ class PrivateRecords(StaysHere):
     def _check_memory(self, asked: set[Quantity], n_scores: int) -> None:
         """Run out of memory now rather than after the charge, where a step's arrays tell.
 
-        Nothing is touched, so asking takes no time. Steps on screened columns are not foreseen.
+        Nothing is touched, so asking takes no time. Columns that a screen keeps for the data are
+        not foreseen.
         """
-        arrays = np.empty((_ARRAYS, self.design.n_rows, n_scores)).nbytes
+        rows, columns = 8 * _ARRAYS * self.design.n_rows * n_scores, 0
         if asked.intersection(_OVER_ALL_COLUMNS):
-            arrays += np.empty((_ARRAYS, self.design.n_features + 1, n_scores)).nbytes
+            columns = 8 * _ARRAYS * (self.design.n_features + 1) * n_scores
+        elif asked.intersection(_SCREENS):
+            arrays = _SCREEN_ARRAYS + n_scores // _CLASSES_OF_ARRAY
+            columns = 8 * arrays * (self.design.n_features + 1)
         if asked.intersection(_OVER_ALL_ROWS):
-            arrays += _COPIES * self.design.n_bytes
-        self.design.check_memory(arrays)
+            rows += _COPIES * self.design.n_bytes
+        self.design.check_memory(rows, columns)
+        np.empty(rows + columns, np.uint8)
 
 
 def check_number(release: Release, n_rows: int, grid: Grid, source: str) -> None:

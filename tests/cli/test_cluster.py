@@ -217,6 +217,7 @@ def test_workers_of_its_own_talk_encrypted(dpfit: Any, parts: list[str]) -> None
     [
         (("--cluster", "tcp://127.0.0.1:1"), "in the open"),
         (("--cluster", "local:0"), "number of workers"),
+        (("--cluster", "local:" + "9" * 5000), "number of workers"),
         (("--cluster", "example"), "tls://HOST:PORT"),
         (("--insecure-cluster",), "belongs to --cluster"),
         (

@@ -129,9 +129,17 @@ def test_ratings_on_disk_give_the_same_factors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "status", "told"),
     [
-        (("--memory", "321MiB"), 2, "the fit needs about"),
-        (("--memory", "1MiB"), 2, "the fit needs about"),
+        (("--memory", "321MiB"), 2, "needs more than it allows\nhint: allow more, or let --cache"),
+        (
+            ("--memory", "320MiB", "--cache", "."),
+            2,
+            "hint: allow more\n",
+        ),
+        (("--memory", "319MiB"), 2, "--memory must be at least 320MiB\n"),
+        (("--memory", "1MiB", "--cache", "."), 2, "--memory must be at least 320MiB\n"),
         (("--memory", "some"), 2, "is not a size"),
+        (("--memory", "9" * 400), 2, "is not a size"),
+        (("--memory", "9" * 300 + "TiB"), 2, "is not a size"),
         (("--cache", "nowhere"), 5, "nowhere: cannot hold the rows: no such file"),
         (("--cache", "wide.svm"), 5, "wide.svm: cannot hold the rows: not a directory"),
     ],
@@ -144,6 +152,58 @@ def test_what_does_not_fit_is_refused_before_the_charge(
     assert outcome.status == status
     assert told in outcome.err
     assert not Path("wide.ledger.json").exists()
+
+
+@pytest.mark.parametrize("algorithm", ["dp-screen", "two-stage", "dp-ight"])
+@pytest.mark.parametrize("storage", [(), ("--cache", ".")])
+@pytest.mark.parametrize("width", [100_000_000, 2_000_000_000])
+def test_columns_that_do_not_fit_are_refused_before_the_charge(
+    dpfit: Any, algorithm: str, storage: tuple[str, ...], width: int
+) -> None:
+    """Whatever an algorithm holds of all columns counts; rows on disk would not help."""
+    Path("far.svm").write_text(f"1 1:1\n-1 {width}:1\n")
+    command = ("fit", "far.svm", "--algo", algorithm, "--sparsity", "1", "--eps", "1")
+    outcome = dpfit.here(*command, "--delta", "1e-6", "--memory", "1GiB", "-q", *storage)
+    assert outcome.status == 2
+    assert "--memory: the fit needs more than it allows" in outcome.err
+    assert "hint: allow more, or declare fewer columns\n" in outcome.err
+    assert not Path("far.ledger.json").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize(
+    ("options", "classes", "width"),
+    [
+        (("--algo", "dp-screen"), 2, 8_000_000),
+        (("--algo", "dp-screen", "--loss", "multinomial", "--iterations", "3"), 100, 2_000_000),
+        (("--algo", "two-stage", "--sparsity", "1"), 2, 8_000_000),
+    ],
+)
+def test_a_screen_takes_no_more_than_is_counted(
+    tmp_path: Path, options: tuple[str, ...], classes: int, width: int
+) -> None:
+    """40 bytes a column, and 2 for each of more than two classes."""
+    peaks = []
+    rows = "".join(f"{y} 1:1\n" for y in range(classes))
+    for last in (10, width):
+        (tmp_path / "far.svm").write_text(f"{rows}0 {last}:1\n")
+        command = ("fit", "far.svm", *options, "--eps", "1", "--delta", "1e-6")
+        run = measured(*command, "-q", "--force", folder=tmp_path)
+        assert run.status == 0, run.told
+        peaks.append(run.peak)
+    counted = (40 + (2 * classes if classes > 2 else 0)) * width >> 20
+    assert peaks[1] - peaks[0] <= counted
+
+
+def test_ratings_that_do_not_fit_are_not_told_to_have_fewer_columns(dpfit: Any) -> None:
+    """What is too long there are users, items and factors."""
+    Path("r.csv").write_text("u,i,v\n1,1,1\n")
+    command = ["complete-matrix", "r.csv", "--user", "u", "--item", "i", "--value", "v", "-q"]
+    command += ["--range", "1", "5", "--eps", "5", "--delta", "1e-6", "--n-users", "10000000"]
+    outcome = dpfit.here(*command, "--memory", "400MiB", "--cache", ".")
+    assert outcome.status == 2, outcome.err
+    assert outcome.err.endswith("needs more than it allows\nhint: allow more\n")
+    assert not Path("r.ledger.json").exists()
 
 
 @pytest.mark.usefixtures("wide")
