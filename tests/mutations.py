@@ -1537,7 +1537,7 @@ FAULTS = [
     Fault(
         "sums of private rows in the open",
         "cli/cluster.py",
-        "if not insecure:",
+        "if address.startswith(_PLAIN) and not insecure:",
         "if False:",
         "tests/cli/test_cluster.py::test_refused",
     ),
@@ -1572,9 +1572,30 @@ FAULTS = [
     Fault(
         "a URL with a password is read",
         "data/remote.py",
-        "if (_PAGE if scheme == _WEB else _BUCKET).fullmatch(rest) is None:",
+        "if place is None or _QUERY.search(rest):",
+        "if _QUERY.search(rest):",
+        "tests/data/test_remote.py",
+    ),
+    Fault(
+        "a URL with a signature is read",
+        "data/remote.py",
+        "if place is None or _QUERY.search(rest):",
+        "if place is None:",
+        "tests/data/test_remote.py",
+    ),
+    Fault(
+        "a store in the open is read",
+        "data/remote.py",
+        'if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):',
         "if False:",
         "tests/data/test_remote.py",
+    ),
+    Fault(
+        "a worker of another version",
+        "privacy/workers.py",
+        "if any(found.get(address) != __version__ for address in self.addresses):",
+        "if False:",
+        "tests/cli/test_cluster.py::test_workers_of_another_version_are_refused",
     ),
     Fault(
         "an input that comes in the open is read",
@@ -1600,7 +1621,7 @@ FAULTS = [
     Fault(
         "a line shows a password",
         "cli/streams.py",
-        'return _USER.sub("://***@", text)',
+        'return _QUERY.sub(r"\\1***", _USER.sub("://***@", text))',
         "return text",
         "tests/data/test_remote.py",
     ),

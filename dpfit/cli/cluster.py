@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _LOCAL: Final = "local:"
 _ENCRYPTED: Final = "tls://"
 _PLAIN: Final = "tcp://"
+_PLACE: Final = re.compile(r"(?:tls|tcp)://(?:[\w.-]+|\[[\w:.%]+\]):([0-9]{1,5})", re.ASCII)
+_LAST_PORT: Final = 65535
 _PATIENCE: Final = 10.0  # seconds to reach a scheduler
 _FAREWELL: Final = 3.0  # seconds for a scheduler to hear that we leave; it may be gone
 _SETTINGS: Final = {
@@ -44,14 +46,15 @@ def check_address(address: str, *, insecure: bool) -> None:
         count = address.removeprefix(_LOCAL)
         if not re.fullmatch("[0-9]{1,4}", count) or not 1 <= int(count) <= 1024:
             raise UsageError("--cluster local:N needs a number of workers, 1 to 1024")
-    elif address.startswith(_PLAIN):
-        if not insecure:
-            raise UsageError(
-                "--cluster tcp:// sends sums of private rows in the open",
-                hint="give a tls:// address, or --insecure-cluster if the network is yours alone",
-            )
-    elif not address.startswith(_ENCRYPTED):
+        return
+    place = _PLACE.fullmatch(address)
+    if place is None or not 1 <= int(place[1]) <= _LAST_PORT:
         raise UsageError("--cluster is tls://HOST:PORT, tcp://HOST:PORT or local:N")
+    if address.startswith(_PLAIN) and not insecure:
+        raise UsageError(
+            "--cluster tcp:// sends sums of private rows in the open",
+            hint="give a tls:// address, or --insecure-cluster if the network is yours alone",
+        )
 
 
 @contextmanager
@@ -75,6 +78,8 @@ def connected(address: str) -> Iterator[Workers]:
     from dpfit.privacy.workers import Workers
 
     logging.disable(logging.CRITICAL)  # one line says what was lost; no more
+    # A wide model goes to every worker at each step; there is nothing the user could load instead.
+    warnings.filterwarnings("ignore", message="Sending large graph")
     with dask.config.set(_SETTINGS):
         if address.startswith(_LOCAL):
             with _local(int(address.removeprefix(_LOCAL))) as client:
@@ -83,9 +88,10 @@ def connected(address: str) -> Iterator[Workers]:
         try:
             client = Client(address, timeout=_PATIENCE)
         except (OSError, TimeoutError, ValueError, TypeError):  # the last: no certificate is named
+            hint = "for tls:// Dask's own settings name the certificates"
             raise StorageError(
                 f"{address}: the cluster cannot be reached",
-                hint="for tls:// Dask's own settings name the certificates",
+                hint=hint if address.startswith(_ENCRYPTED) else None,
             ) from None
         try:
             workers = Workers(client)

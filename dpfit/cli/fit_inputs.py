@@ -96,6 +96,10 @@ class FitInputs:
         """
         self.files.check_apart_from([*self.rows.reader.paths, *self.other_files], writes=writes)
         self._check_strict()
+        if self.cluster is not None and self.request.traits.in_one_place:
+            raise UsageError(
+                f"--cluster: --algo {self.request.algorithm} needs all rows in one process"
+            )
         self.files.ledger.check(charge_ahead(self.request))
 
     def _check_strict(self) -> None:

@@ -49,11 +49,12 @@ def require_standard_output() -> None:
 
 
 _USER = re.compile(r"://\S*@")
+_QUERY = re.compile(r"(://\S*?(?:\?|%3f))\S*(?:=|%3d)\S*", re.IGNORECASE)
 
 
 def masked(text: str) -> str:
-    """The text without the user and password of a URL, wherever one was given and refused."""
-    return _USER.sub("://***@", text)
+    """The text without user, password and query of a URL, wherever one was given and refused."""
+    return _QUERY.sub(r"\1***", _USER.sub("://***@", text))
 
 
 def printable(text: str) -> str:

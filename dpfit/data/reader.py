@@ -79,12 +79,22 @@ class Reader:
 
     def __iter__(self) -> Iterator[RowBlock]:
         n_rows = 0
+        for block in self.blocks():
+            n_rows += block.n_rows
+            yield block
+        if not n_rows:
+            raise no_records(self.paths[0])
+
+    def blocks(self) -> Iterator[RowBlock]:
+        """The rows of files that are a part of the input, and so may hold none."""
         first, self._opened = self._opened, None
         for i in range(len(self.paths)):
             rows = first if i == 0 and first is not None else self._open(i)
             for block in rows:
                 if block.n_rows:
-                    n_rows += block.n_rows
                     yield block
-        if not n_rows:
-            raise DataError("the input holds no records", path=self.paths[0])
+
+
+def no_records(path: str) -> DataError:
+    """What to say of an input without rows, by its first file."""
+    return DataError("the input holds no records", path=path)

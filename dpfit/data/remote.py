@@ -7,6 +7,7 @@ those that the store's own tools take from the environment.
 from __future__ import annotations
 
 import io
+import ipaddress
 import logging
 import os
 import re
@@ -22,6 +23,8 @@ _STORES: Final = ("s3", "gs")
 _WEB: Final = "https"
 _BUCKET: Final = re.compile(r"[\w.-]+(/.*)?", re.ASCII | re.DOTALL)
 _PAGE: Final = re.compile(r"[\w.-]+(:[0-9]+)?/[^?#@]+", re.ASCII | re.DOTALL)
+# A store takes names with a question mark, and so does a pattern; a signature has an equals sign.
+_QUERY: Final = re.compile(r"(\?|%3f).*(=|%3d)", re.IGNORECASE | re.DOTALL)
 _PATTERN: Final = re.compile(r"[*?\[]")
 _AHEAD: Final = 4 << 20  # bytes asked of a store at once
 _TALKERS: Final = ("fsspec", "s3fs", "gcsfs", "aiobotocore", "botocore", "aiohttp", "asyncio")
@@ -47,7 +50,8 @@ def check_url(url: str) -> str:
             "a remote input is s3://, gs:// or https://",
             hint="what comes in the open is not read; fetch it first if it may",
         )
-    if (_PAGE if scheme == _WEB else _BUCKET).fullmatch(rest) is None:
+    place = (_PAGE if scheme == _WEB else _BUCKET).fullmatch(rest)
+    if place is None or _QUERY.search(rest):
         raise UsageError(
             "a URL must name a bucket or host and a file, without user, password or query",
             hint="credentials come from the environment; see dpfit-fit(1)",
@@ -203,7 +207,33 @@ def _system(scheme: str) -> Any:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     # What a listing said before may be old: a worker of a cluster lives for days.
     options = _web_options() if scheme == _WEB else {}
-    return fsspec.filesystem(scheme, use_listings_cache=False, **options)
+    system = fsspec.filesystem(scheme, use_listings_cache=False, **options)
+    _check_endpoint(_endpoint(system, scheme))
+    return system
+
+
+def _endpoint(system: Any, scheme: str) -> str:
+    """Where a store is asked, whichever setting says so; empty for what is no store."""
+    if scheme == "s3":
+        return str(system.s3.meta.endpoint_url)
+    return str(system.base) if scheme == "gs" else ""
+
+
+def _check_endpoint(endpoint: str) -> None:
+    """Refuse a store whose rows would cross a network in the open."""
+    parts = urlsplit(endpoint)
+    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+        raise UsageError(
+            "the store's endpoint is http://: rows would come in the open",
+            hint="set an https:// endpoint, as AWS_ENDPOINT_URL; http:// is for this machine only",
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _web_options() -> dict[str, Any]:

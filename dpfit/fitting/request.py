@@ -45,6 +45,8 @@ class Traits:
         The losses it is for; None: all but the absolute one.
     by_unit : bool
         Whether all that it asks has a form over units that own several records.
+    in_one_place : bool
+        Whether it asks what is no sum over records, and so needs all rows in one process.
     """
 
     settings: tuple[str, ...]
@@ -55,14 +57,22 @@ class Traits:
     pure: bool = False
     losses: tuple[str, ...] | None = None
     by_unit: bool = False
+    in_one_place: bool = False
 
     def fits(self, loss: str) -> bool:
         """Whether it is for a loss."""
         return loss != "absolute" if self.losses is None else loss in self.losses
 
 
-def _median(*settings: str) -> Traits:
-    return Traits(settings, sparsity=False, selects=True, pure=True, losses=("absolute",))
+def _median(*settings: str, in_one_place: bool) -> Traits:
+    return Traits(
+        settings,
+        sparsity=False,
+        selects=True,
+        pure=True,
+        losses=("absolute",),
+        in_one_place=in_one_place,
+    )
 
 
 _DESCENT: Final = ("iterations", "step_size", "residual_clip")
@@ -75,11 +85,15 @@ ALGORITHMS: Final = {
         ("iterations", "l1_radius", "residual_clip"), sparsity=None, by_entry=True, selects=True
     ),
     "two-stage": Traits(
-        ("iterations", "residual_clip"), sparsity=True, intercept=False, selects=True
+        ("iterations", "residual_clip"),
+        sparsity=True,
+        intercept=False,
+        selects=True,
+        in_one_place=True,
     ),
-    "median-objective": _median("smoothing", "ridge", "noise"),
-    "median-irls": _median("smoothing", "ridge", "noise"),
-    "median-cd": _median("iterations", "step_size", "batches", "noise"),
+    "median-objective": _median("smoothing", "ridge", "noise", in_one_place=True),
+    "median-irls": _median("smoothing", "ridge", "noise", in_one_place=True),
+    "median-cd": _median("iterations", "step_size", "batches", "noise", in_one_place=False),
 }
 ORIGINALS: Final = {"ight": "dp-ight", "gd": "dp-gd", "iht": "dp-iht", "fw": "dp-fw"}
 """The non-private originals: the same algorithm without noise."""

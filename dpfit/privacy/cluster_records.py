@@ -11,7 +11,7 @@ import numpy as np
 from distributed import get_worker
 from numpy.typing import NDArray
 
-from dpfit.data.reader import Reader, ReadOptions
+from dpfit.data.reader import Reader, ReadOptions, no_records
 from dpfit.design.grid import Grid
 from dpfit.design.storage import Storage
 from dpfit.errors import UsageError
@@ -50,7 +50,7 @@ class ClusterCollected:
     Raises
     ------
     DataError, StorageError
-        What a worker met when it read.
+        What a worker met when it read; or no file holds a record.
     """
 
     def __init__(
@@ -68,6 +68,8 @@ class ClusterCollected:
         shares = [part.tolist() for part in np.array_split(np.array(paths), len(workers))]
         self._collected = workers.each(read, shares)
         self._summaries = workers.results(workers.each(_summary, self._collected))
+        if not self.summary().n_rows:
+            raise no_records(paths[0])
 
     def summary(self) -> Summary:
         """What is read off all records."""
@@ -161,7 +163,7 @@ def _read(
     threads = get_worker().state.nthreads
     collected = CollectedRecords(grid, source, threads=threads, storage=storage)
     if paths:
-        collected.collect(Reader(paths, replace(options, threads=threads)))
+        collected.collect(Reader(paths, replace(options, threads=threads)).blocks())
     return collected
 
 

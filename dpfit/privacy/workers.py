@@ -6,6 +6,7 @@ encrypted unless the user says otherwise, and nothing here makes the records lea
 
 from __future__ import annotations
 
+import pydoc
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -13,7 +14,8 @@ import numpy as np
 from distributed import CancelledError, Client, Future, KilledWorker, wait
 from numpy.typing import NDArray
 
-from dpfit.errors import DpfitError, StorageError
+from dpfit import __version__
+from dpfit.errors import DpfitError, StorageError, UsageError
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -38,6 +40,8 @@ class Workers:
     ------
     StorageError
         There is none.
+    UsageError
+        One has another version of the program, whose sums may be others.
     """
 
     def __init__(self, client: Client) -> None:
@@ -46,6 +50,19 @@ class Workers:
         if not self.addresses:
             raise StorageError(
                 "the cluster has no workers", hint="start them before the run: dask worker"
+            )
+        self._require_own_version()
+
+    def _require_own_version(self) -> None:
+        # Asked of the standard library: a worker may know no function of ours.
+        found = self._client.run(
+            pydoc.locate, "dpfit.__version__", workers=self.addresses, on_error="return"
+        )
+        if any(found.get(address) != __version__ for address in self.addresses):
+            self._require_all()
+            raise UsageError(
+                "a worker of the cluster has another version of dpfit, or none",
+                hint=f"install dpfit {__version__} where the workers run",
             )
 
     def __len__(self) -> int:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import pickle
 import signal
 import socket
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,16 +22,18 @@ from distributed import Client
 
 from cluster_processes import Cluster
 from dpfit.algorithms.outcome import Outcome
+from dpfit.cli.cluster import connected
 from dpfit.data.reader import Reader, ReadOptions
 from dpfit.design.storage import IN_MEMORY
-from dpfit.errors import StorageError
+from dpfit.errors import StorageError, UsageError
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import finest_grid
-from dpfit.fitting.request import FitRequest
+from dpfit.fitting.request import ALGORITHMS, FitRequest
 from dpfit.privacy.calibration import Budget
-from dpfit.privacy.cluster_records import ClusterCollected
+from dpfit.privacy.cluster_records import ClusterCollected, ClusterRecords
 from dpfit.privacy.collected_records import CollectedRecords, RecordMap
 from dpfit.privacy.declared_facts import Layout
+from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.workers import Workers
 
 FILES = 4
@@ -219,11 +224,11 @@ def test_workers_of_its_own_talk_encrypted(dpfit: Any, parts: list[str]) -> None
         (("--cluster", "local:0"), "number of workers"),
         (("--cluster", "local:" + "9" * 5000), "number of workers"),
         (("--cluster", "example"), "tls://HOST:PORT"),
+        (("--cluster", "tls://127.0.0.1"), "tls://HOST:PORT"),
+        (("--cluster", "tls://127.0.0.1:99999"), "tls://HOST:PORT"),
+        (("--cluster", "tls://127.0.0.1:0"), "tls://HOST:PORT"),
+        (("--cluster", "tcp://127.0.0.1:abc", "--insecure-cluster"), "tls://HOST:PORT"),
         (("--insecure-cluster",), "belongs to --cluster"),
-        (
-            ("--cluster", "local:1", "--algo", "median-objective", "--loss", "absolute"),
-            "one process",
-        ),
     ],
 )
 def test_refused(dpfit: Any, parts: list[str], options: tuple[str, ...], told: str) -> None:
@@ -232,3 +237,106 @@ def test_refused(dpfit: Any, parts: list[str], options: tuple[str, ...], told: s
     assert ended.status == 2, ended.err
     assert told in ended.err
     assert not list(dpfit.folder.glob("*.ledger.json"))
+
+
+@pytest.mark.parametrize("algorithm", ["median-objective", "median-irls", "two-stage"])
+def test_what_needs_all_rows_is_refused_before_they_are_read(
+    dpfit: Any, parts: list[str], algorithm: str
+) -> None:
+    """No worker is started: the cluster named here does not exist."""
+    where = ("--cluster", "tls://127.0.0.1:1")
+    loss = ("--sparsity", "3") if algorithm == "two-stage" else ("--loss", "absolute")
+    ended = dpfit.here("fit", *parts, *BUDGET, "--algo", algorithm, *loss, *where)
+    assert (ended.status, "one process" in ended.err) == (2, True), ended.err
+
+
+@pytest.mark.parametrize("quantity", [Quantity.MINIMISER, Quantity.VOTES])
+def test_the_records_themselves_refuse_what_needs_all_rows(quantity: Quantity) -> None:
+    """Whatever asks them, before the charge."""
+    records = ClusterRecords(None, [], 100, 5, False)  # type: ignore[arg-type]
+    release = SimpleNamespace(quantity=quantity)
+    with pytest.raises(UsageError, match="one process"):
+        records.check([release], 1, finest_grid(REQUEST), "parts")  # type: ignore[list-item]
+
+
+def test_only_algorithms_of_sums_go_to_a_cluster() -> None:
+    """The trait says of each what it plans."""
+    named = {name for name, traits in ALGORITHMS.items() if traits.in_one_place}
+    assert named == {"median-objective", "median-irls", "two-stage"}
+
+
+def test_a_cluster_that_is_not_there(dpfit: Any, parts: list[str]) -> None:
+    """Is one line; of certificates only what has them is told."""
+    where = ("--cluster", "tcp://127.0.0.1:1", "--insecure-cluster")
+    ended = dpfit("fit", *parts, *BUDGET, "--algo", "dp-gd", *where)
+    assert ended.status == 5, ended.err
+    assert ended.err.endswith("tcp://127.0.0.1:1: the cluster cannot be reached\n"), ended.err
+
+
+@pytest.mark.parametrize("installed", ["another", "none"])
+def test_workers_of_another_version_are_refused(
+    dpfit: Any, parts: list[str], tmp_path_factory: pytest.TempPathFactory, installed: str
+) -> None:
+    """Their sums may be others, and so their sensitivity: nothing is read or charged."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / "dpfit").mkdir()
+    text = '__version__ = "0.0.1"\n' if installed == "another" else "raise ImportError\n"
+    (folder / "dpfit" / "__init__.py").write_text(text)
+    started = Cluster(folder)
+    try:
+        started.worker()
+        where = ("--cluster", started.address, "--insecure-cluster")
+        ended = dpfit("fit", *parts, *BUDGET, "--algo", "dp-gd", *where)
+    finally:
+        started.close()
+    assert ended.status == 2, ended.err
+    told = [line for line in ended.err.splitlines() if "error" in line]
+    assert told == ["dpfit: error: a worker of the cluster has another version of dpfit, or none"]
+    assert not list(dpfit.folder.glob("*.ledger.json"))
+
+
+@pytest.mark.parametrize("cache", [(), ("--cache", ".")])
+def test_a_part_without_rows(dpfit: Any, cluster: Cluster, cache: tuple[str, ...]) -> None:
+    """No bytes, a header alone, comments alone: the model of one process; where no file holds
+    a record, its one line."""
+    table = "y,a,b\n" + "".join(f"{i % 2},{i % 2 + i % 3},{i % 5}\n" for i in range(60))
+    rows = "".join(f"{i % 2} {1 + i % 3}:1\n" for i in range(60))
+    contents = {
+        "full.csv": table,
+        "head.csv": "y,a,b\n",
+        "void.csv": "",
+        "full.svm": rows,
+        "said.svm": "# nothing\n",
+        "void.svm": "",
+    }
+    for name, content in contents.items():
+        (dpfit.folder / name).write_text(content)
+    cluster.worker()
+    cluster.worker()
+    where = ("--cluster", cluster.address, "--insecure-cluster", *cache)
+    for names, options in (
+        (("full.csv", "head.csv"), ("--label", "y")),
+        (("full.csv", "void.csv"), ("--label", "y")),
+        (("full.svm", "said.svm"), ("--index-base", "1")),
+        (("void.svm", "full.svm"), ("--index-base", "1")),
+    ):
+        run = (*names, *BUDGET[:-2], "--algo", "dp-gd", *options)
+        assert dpfit.here("fit", *run, "-o", "wanted").status == 0
+        ended = dpfit("fit", *run, *where, "-o", "found")
+        assert ended.status == 0, (names, ended.err)
+        assert (dpfit.folder / "found").read_bytes() == (dpfit.folder / "wanted").read_bytes()
+    ended = dpfit("fit", "said.svm", "void.svm", *BUDGET, "--algo", "dp-gd", *where)
+    assert (ended.status, "holds no records" in ended.err) == (3, True), ended.err
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # Dask's own sockets
+def test_a_wide_model_gives_no_warning() -> None:
+    """Dask warns of what is sent at each step, about which nobody can do anything."""
+    wide = np.zeros(2_000_000)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="Sending large graph")
+            with connected("local:1") as workers:
+                assert workers.results(workers.each(np.size, [wide])) == [wide.size]
+    finally:
+        logging.disable(logging.NOTSET)

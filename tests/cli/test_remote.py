@@ -301,6 +301,7 @@ def test_failures_of_a_web_server_are_one_line(dpfit: Any, web: Web) -> None:
 def test_a_secret_in_any_operand_is_not_repeated(dpfit: Any) -> None:
     """Also where no URL belongs, and in JSON."""
     url = f"https://user:{SECRET}@127.0.0.1/x.svm"
+    query = f"s3://bucket/x.svm?X-Amz-Signature={SECRET}"
     for arguments in (
         ("fit", url, *ROWS),
         ("predict", url, "x.svm"),
@@ -309,6 +310,10 @@ def test_a_secret_in_any_operand_is_not_repeated(dpfit: Any) -> None:
         ("fit", "x.svm", *ROWS, "--cluster", f"tls://user:{SECRET}@127.0.0.1:9"),
         ("complete-matrix", url, *RATINGS),
         ("budget", url),
+        ("fit", query, *ROWS),
+        ("predict", query, "x.svm", "--json"),
+        ("fit", "x.svm", *ROWS, "--schema", query),
+        ("complete-matrix", query, *RATINGS),
     ):
         ended = dpfit.here(*arguments)
         assert ended.status in (2, 5), ended.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,6 +81,12 @@ def test_bytes_are_those_of_the_file(store: Any) -> None:
         f"https://user:{PASSWORD}/more@example.org/x.svm",
         f"https://example.org/x.svm?signature={PASSWORD}",
         f"https://example.org/x.svm#{PASSWORD}",
+        f"https://example.org/x.svm%3Fsignature={PASSWORD}",
+        f"https://example.org/x.svm%3fsignature%3d{PASSWORD}",
+        f"s3://bucket/x.svm?X-Amz-Signature={PASSWORD}",
+        f"s3://bucket/x.svm?a=1/2&X-Amz-Signature={PASSWORD}",
+        f"s3://bucket/x.svm?versionId={PASSWORD}",
+        f"gs://bucket/x.svm%3Fsignature={PASSWORD}",
         f"http://user:{PASSWORD}@example.org/x.svm",
         f"ftp://user:{PASSWORD}@example.org/x.svm",
         f"simplecache::s3://user:{PASSWORD}@bucket/x.svm",
@@ -102,8 +109,67 @@ def test_refused_without_a_word_of_it(url: str) -> None:
 
 def test_no_line_shows_a_password() -> None:
     """Whatever names a URL, the program's own lines leave out the user's part of it."""
+    for sign in ("?", "%3F"):
+        query = f"s3://b/x{sign}X-Amz-Signature={PASSWORD}"
+        assert printable(f"{query}: no such file") == f"s3://b/x{sign}*** no such file"
+    for name in ("s3://b/part-?.svm: no such file", "https://h/date=1/x: no such file"):
+        assert printable(name) == name
     for place in (f"u:{PASSWORD}@host/x", f"u:{PASSWORD}/2@host/x", f"{PASSWORD}@host/x"):
         assert printable(f"tls://{place}: not reached") == "tls://***@host/x: not reached"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "refused"),
+    [
+        ("http://store.example.org", True),
+        ("HTTP://10.0.0.1:9000", True),
+        ("http://localhost.example.org", True),
+        ("http://127.0.0.1:9000", False),
+        ("http://[::1]:9000", False),
+        ("http://localhost:9000", False),
+        ("https://store.example.org", False),
+    ],
+)
+@pytest.mark.parametrize("setting", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "file"])
+def test_a_store_in_the_open_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, setting: str, endpoint: str, refused: bool
+) -> None:
+    """Whichever setting names a plain endpoint, unless it is on this machine; it is not repeated,
+    and nothing is sent."""
+    s3fs = pytest.importorskip("s3fs")
+    s3fs.S3FileSystem.clear_instance_cache()
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    if setting == "file":
+        settings = tmp_path / "config"
+        settings.write_text(f"[default]\nendpoint_url = {endpoint}\n")
+        monkeypatch.setenv("AWS_CONFIG_FILE", str(settings))
+    else:
+        monkeypatch.setenv(setting, endpoint)
+    sent: list[str] = []
+    monkeypatch.setattr(s3fs.S3FileSystem, "exists", lambda _, url: bool(sent.append(url)))
+    monkeypatch.setattr(s3fs.S3FileSystem, "info", lambda _, url: sent.append(url) or _FILE)
+    if not refused:
+        assert remote.remote_entries("s3://bucket/x.svm") is None
+        return
+    with pytest.raises(UsageError, match="in the open") as caught:
+        remote.remote_entries("s3://bucket/x.svm")
+    assert "store.example" not in f"{caught.value} {caught.value.hint}"
+    assert not sent
+
+
+_FILE = {"name": "bucket/x.svm", "type": "file"}
+
+
+def test_an_emulated_store_in_the_open_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Google's client takes a plain endpoint from the environment as well."""
+    pytest.importorskip("gcsfs").GCSFileSystem.clear_instance_cache()
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://store.example.org")
+    with pytest.raises(UsageError, match="in the open"):
+        remote.remote_entries("gs://bucket/x.svm")
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
