@@ -97,6 +97,7 @@ def connected(address: str) -> Iterator[Workers]:
             workers = Workers(client)
             if address.startswith(_ENCRYPTED):
                 _check_encrypted(workers)
+            workers.require_own_version()
             yield workers
         finally:
             client.close(timeout=_FAREWELL)

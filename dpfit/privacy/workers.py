@@ -40,8 +40,6 @@ class Workers:
     ------
     StorageError
         There is none.
-    UsageError
-        One has another version of the program, whose sums may be others.
     """
 
     def __init__(self, client: Client) -> None:
@@ -51,9 +49,15 @@ class Workers:
             raise StorageError(
                 "the cluster has no workers", hint="start them before the run: dask worker"
             )
-        self._require_own_version()
 
-    def _require_own_version(self) -> None:
+    def require_own_version(self) -> None:
+        """Refuse workers whose sums may be others.
+
+        Raises
+        ------
+        UsageError
+            One has another version of the program.
+        """
         # Asked of the standard library: a worker may know no function of ours.
         found = self._client.run(
             pydoc.locate, "dpfit.__version__", workers=self.addresses, on_error="return"
