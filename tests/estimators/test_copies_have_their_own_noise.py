@@ -16,7 +16,7 @@ import pytest
 from sklearn.base import clone
 
 from dpfit import MatrixCompleter, SparseClassifier
-from labelled_rows import BUDGET, FACTS, labelled_rows
+from labelled_rows import BUDGET, FACTS, fitted_coefficients, labelled_rows
 
 X, Y = labelled_rows().X, labelled_rows().y
 
@@ -24,11 +24,6 @@ X, Y = labelled_rows().X, labelled_rows().y
 def unfitted(**others: Any) -> SparseClassifier:
     # dp-gd adds noise to every coefficient, so equal models would mean equal noise.
     return SparseClassifier(algo="dp-gd", **{"ledger": False, **BUDGET, **FACTS, **others})
-
-
-def fitted_coefficients(pickled: bytes) -> bytes:
-    """What a fit in some process gives."""
-    return bytes(pickle.loads(pickled).fit(X, Y).coef_.tobytes())
 
 
 COPIES: dict[str, Callable[[Any], Any]] = {
