@@ -1550,7 +1550,7 @@ FAULTS = [
     ),
     Fault(
         "records can be sent",
-        "privacy/private_records.py",
+        "privacy/stays_here.py",
         "    def __reduce__(self) -> NoReturn:",
         "    def reduced(self) -> NoReturn:",
         "tests/cli/test_cluster.py::test_records_cannot_be_sent",

@@ -22,12 +22,11 @@ from dpfit.fitting.linear_file import linear_model
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead, finest_grid
 from dpfit.fitting.request import ORIGINALS, FitRequest
-from dpfit.fitting.tuned_fit import TunedFit
-from dpfit.privacy.kept_records import kept_records
 
 if TYPE_CHECKING:
     from dpfit.cli.fit import FitOptions
     from dpfit.cli.model_options import ModelOptions
+    from dpfit.privacy.collected_records import Collected
     from dpfit.privacy.workers import Workers
 
 
@@ -142,36 +141,51 @@ class FitInputs:
     def load(self, streams: Streams, workers: Workers | None) -> LinearFit:
         """Read the rows and plan the run."""
         request, source = self.request, self.files.source
-        kind = LinearFit if request.search is None else TunedFit
-        if self.keeps_rows:
-            collected, found = kept_records(
-                self.rows.reader,
-                finest_grid(request),
-                source,
-                threads=request.threads,
-                storage=request.storage,
-            )
-            streams.step("the rows were kept by an earlier run" if found else "the rows are kept")
-            fitted = kind(request, collected, layout=self.rows.layout, source=source)
-        elif workers is None:
-            fitted = kind.of(request, self.rows.reader, layout=self.rows.layout, source=source)
-        else:
-            from dpfit.privacy.cluster_records import ClusterCollected
+        kind = LinearFit
+        if request.search is not None:
+            from dpfit.fitting.tuned_fit import TunedFit  # late: few runs are searches
 
-            # The first file's columns hold for all: a worker may never see that file.
-            reader = self.rows.reader
-            elsewhere = ClusterCollected(
-                workers,
-                [_path_of_worker(path) for path in reader.paths],
-                replace(reader.options, feature_map=reader.feature_map),
-                finest_grid(request),
-                source,
-                storage=_storage_of_worker(request.storage),
-            )
-            fitted = kind(request, elsewhere, layout=self.rows.layout, source=source)
+            kind = TunedFit
+        layout = self.rows.layout
+        if self.keeps_rows:
+            fitted = kind(request, self._kept(streams), layout=layout, source=source)
+        elif workers is not None:
+            fitted = kind(request, self._elsewhere(workers), layout=layout, source=source)
+        else:
+            fitted = kind.of(request, self.rows.reader, layout=layout, source=source)
         # Of what was read, only the public number of rows may be told.
         streams.step(f"read {fitted.plan.facts.integer('rows')} rows")
         return fitted
+
+    def _kept(self, streams: Streams) -> Collected:
+        """Rows that an earlier run kept, or that are kept now."""
+        from dpfit.privacy.kept_records import kept_records
+
+        request = self.request
+        collected, found = kept_records(
+            self.rows.reader,
+            finest_grid(request),
+            self.files.source,
+            threads=request.threads,
+            storage=request.storage,
+        )
+        streams.step("the rows were kept by an earlier run" if found else "the rows are kept")
+        return collected
+
+    def _elsewhere(self, workers: Workers) -> Collected:
+        """Rows that stay on the workers which read them."""
+        from dpfit.privacy.cluster_records import ClusterCollected
+
+        # The first file's columns hold for all: a worker may never see that file.
+        reader = self.rows.reader
+        return ClusterCollected(
+            workers,
+            [_path_of_worker(path) for path in reader.paths],
+            replace(reader.options, feature_map=reader.feature_map),
+            finest_grid(self.request),
+            self.files.source,
+            storage=_storage_of_worker(self.request.storage),
+        )
 
     def model(self, fitted: LinearFit, outcome: Outcome) -> LinearModel:
         """The model document of a finished run."""

@@ -19,8 +19,9 @@ from dpfit.design.owner_rows import OwnerRows
 from dpfit.design.storage import Storage
 from dpfit.errors import DataError
 from dpfit.privacy.owner_choice import chosen_rows, contents_of
-from dpfit.privacy.private_records import PrivateRecords, StaysHere
+from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.questions import Records
+from dpfit.privacy.stays_here import StaysHere
 from dpfit.privacy.summary import Label, Summary, Target
 
 Floats: TypeAlias = NDArray[np.float64]

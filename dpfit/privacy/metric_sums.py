@@ -6,7 +6,7 @@ that was charged for them.
 
 from __future__ import annotations
 
-from typing import NoReturn, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,13 @@ from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.metric_release import LABEL, MetricRelease
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.record_metrics import RecordMetrics
+from dpfit.privacy.stays_here import StaysHere
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
 
-class MetricSums:
+class MetricSums(StaysHere):
     """Exact integer sums over private records, block by block.
 
     Parameters
@@ -42,9 +43,6 @@ class MetricSums:
         self._release = release
         self._sums = np.zeros(len(metrics.names) + metrics.n_cells, np.int64)
         self.n_rows = 0
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("sums over private records can be neither pickled nor copied")
 
     def add(self, scores: Floats, target: Floats) -> None:
         """Take up more records: a public model's scores, and targets in [0, 1] or of classes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from dpfit.privacy.minimiser_release import MinimiserRelease
 from dpfit.privacy.peeling_release import PeelingRelease
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.selection_release import SelectionRelease
+from dpfit.privacy.stays_here import StaysHere
 
 if TYPE_CHECKING:
     from dpfit.privacy.charged_releases import Release
@@ -42,13 +43,6 @@ _OVER_ALL_COLUMNS: Final = (
 )
 _SCREENS: Final = (Quantity.COLUMN_SUMS, Quantity.VOTES)
 _OVER_ALL_ROWS: Final = (Quantity.MINIMISER, Quantity.VOTES)
-
-
-class StaysHere:
-    """What cannot be pickled: a cluster moves values between its workers when it sees fit."""
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("private records can be neither pickled nor copied")
 
 
 @dataclass(frozen=True)
