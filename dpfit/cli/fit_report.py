@@ -7,7 +7,6 @@ from dpfit.cli.run_report import charge_text, listed, report_assumed
 from dpfit.cli.streams import Streams
 from dpfit.fitting.charge import charge_of
 from dpfit.fitting.linear_fit import LinearFit
-from dpfit.fitting.tuned_fit import TunedFit
 from dpfit.privacy.accountant import compose
 
 
@@ -67,17 +66,17 @@ def _plan_json(fitted: LinearFit, inputs: FitInputs) -> dict[str, object]:
 
 def _summary(fitted: LinearFit, inputs: FitInputs) -> list[tuple[str, str]]:
     plan, request = fitted.plan, fitted.request
-    settings = listed(plan.algorithm.settings())
-    searched: list[tuple[str, str]] = []
-    if isinstance(fitted, TunedFit):
-        searched = _search_rows(fitted)
-        settings = settings if fitted.best else "of the first candidate: " + settings
+    if request.search is None:
+        settings = [("settings", listed(plan.algorithm.settings()))]
+    else:
+        from dpfit.cli.search_report import search_rows  # late: few runs are searches
+
+        settings = search_rows(fitted)
     shape = f"{plan.facts.integer('rows')} rows, {plan.facts.integer('features')} features"
     return [
         ("data", f"{request.dataset}: {shape}"),
         ("algorithm", f"{plan.algorithm.name}, {plan.loss.name} loss"),
-        *searched,
-        ("settings", settings),
+        *settings,
         ("row map", f"{plan.grid.row_map} to norm {plan.grid.row_norm:g}"),
         ("charge", charge_text(plan.events, request)),
         ("calibration", request.calibration),
@@ -85,22 +84,6 @@ def _summary(fitted: LinearFit, inputs: FitInputs) -> list[tuple[str, str]]:
         ("model", inputs.files.model_path),
         ("ledger", inputs.files.ledger.path),
     ]
-
-
-def _search_rows(fitted: TunedFit) -> list[tuple[str, str]]:
-    search, candidates = fitted.search, fitted.search.candidates()
-    grid = "; ".join(
-        f"{name} {', '.join(map(str, values))}" for name, values in search.grid.items()
-    )
-    rows = [
-        ("search", f"{len(candidates)} candidates: {grid}"),
-        ("runs", f"{search.runs:g} expected, their number secret; scored by {fitted.score.name}"),
-        ("one run", f"rho {float(fitted.rho_of_run):.6g}"),
-    ]
-    if fitted.best is not None:
-        found = f"{listed(fitted.best.settings)}; score {fitted.best.score:.6g}"
-        rows.append(("chosen", found))
-    return rows
 
 
 def _noise(fitted: LinearFit) -> str:

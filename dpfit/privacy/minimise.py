@@ -14,13 +14,9 @@ from numpy.typing import NDArray
 from dpfit.design.grid import Grid
 from dpfit.design.local import LocalDesign
 from dpfit.losses.smoothed import Smoothed
-from dpfit.memory import SECOND_BLAS, require_memory
 from dpfit.privacy.minimiser_error import gradient_error
 from dpfit.privacy.objective import Objective
 from dpfit.privacy.point import Point, quantised
-
-require_memory(SECOND_BLAS)
-from scipy.sparse.linalg import LinearOperator, cg  # noqa: E402
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -173,6 +169,8 @@ class _Problem:
 
     def solve(self, bend: Floats, right: Floats) -> Floats:
         """The step of weighted least squares, nearly."""
+        from scipy.sparse.linalg import LinearOperator, cg  # loaded before the charge, if needed
+
         weights = self._weighted(bend)
         diagonal = self._squares * weights.mean() + self._objective.ridge
         shape = (len(right), len(right))

@@ -15,6 +15,7 @@ from dpfit.design.local import LocalDesign
 from dpfit.design.owner_rows import OwnerRows
 from dpfit.design.rows_view import GridView, RowsView
 from dpfit.errors import DataError
+from dpfit.memory import SECOND_BLAS, require_memory
 from dpfit.privacy.centring import Centring
 from dpfit.privacy.minimiser_error import reaches
 from dpfit.privacy.minimiser_release import MinimiserRelease
@@ -131,6 +132,7 @@ class PrivateRecords(StaysHere):
         asked = {release.quantity for release in releases}
         self._check_memory(asked, n_scores)
         if asked.intersection(_OVER_ALL_ROWS):
+            require_memory(SECOND_BLAS)
             importlib.import_module("scipy.sparse.linalg")  # other fits start faster without it
 
     def _check_memory(self, asked: set[Quantity], n_scores: int) -> None:

@@ -64,7 +64,7 @@ class Summary:
         textual = any(target.dtype == object for target in targets)
         found: set[Label] = set()
         for target in targets:
-            found.update(np.unique(target).tolist())
+            found.update(_distinct(target))
             if len(found) > MOST_CLASSES:
                 break
         bounds = None
@@ -104,6 +104,15 @@ def _sorted(labels: set[Label]) -> tuple[Label, ...]:
 
 def _largest(values: Iterable[float]) -> float | None:
     return max(values, default=None)
+
+
+def _distinct(target: Target) -> list[Label]:
+    """As of `numpy.unique`, which imports masked arrays to ask whether it was given one."""
+    ordered = np.sort(target)
+    differs = np.ones(len(ordered), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=differs[1:])
+    distinct: list[Label] = ordered[differs].tolist()
+    return distinct
 
 
 def _hull(ranges: Sequence[tuple[_Number, _Number]]) -> tuple[_Number, _Number] | None:

@@ -151,7 +151,10 @@ except SystemExit as ended:
         (["--version"], "numpy scipy sklearn pyarrow rich cryptography"),
         (["budget", "--eps", "1", "--delta", "1e-6"], "scipy.sparse sklearn pyarrow rich"),
         (["budget", "tiny.ledger.json"], "scipy.sparse sklearn pyarrow rich"),
-        (["fit", "tiny.svm", "--mu", "1", "--sparsity", "3", "--force"], "sklearn rich pandas"),
+        (
+            ["fit", "tiny.svm", "--mu", "1", "--sparsity", "3", "--force"],
+            "scipy sklearn rich pandas",
+        ),
         (["predict", "tiny.model.json", "tiny.svm"], "scipy sklearn rich pandas"),
     ],
     ids=[

@@ -203,7 +203,8 @@ def test_an_address_space_without_room_for_a_second_blas(dpfit: Any, mebibytes: 
     dpfit.svm()
     size = mebibytes << 20
     outcome = dpfit(
-        *("fit", "tiny.svm", *dpfit.budget, *dpfit.facts),
+        *("fit", "tiny.svm", *dpfit.facts[:4], "--algo", "median-irls", "--eps", "4"),
+        *("--target-range", "-1", "1", "--delta", "0.001", "--index-base", "1"),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
     )
     assert (outcome.status, outcome.out) == (1, "")
