@@ -142,7 +142,7 @@ def main(name: str, train: str, test: str, *numbers: str) -> None:
     model = getattr(task, name)()
     seconds = time.perf_counter() - started
     if isinstance(model, np.ndarray):
-        predicted, coefficients = np.sign(X_test @ model), model
+        predicted, coefficients = np.where(X_test @ model > 0, 1.0, -1.0), model
     else:
         projection = getattr(task, "projection", None)
         rows = X_test if projection is None else normalize(X_test @ projection)
