@@ -23,7 +23,7 @@ from dpfit.privacy.events import Event, NonPrivateEvent
 from dpfit.privacy.ledger_document import LedgerDocument, earlier_part, parse_ledger, resume
 from dpfit.privacy.ledger_file import ledger_bytes
 from dpfit.privacy.ledger_frame import Cap
-from dpfit.privacy.ledger_part import EarlierPart
+from dpfit.privacy.ledger_part import LONGEST_ENDING, EarlierPart
 
 _LARGEST_LEDGER = 1 << 30  # all parts, eight hundred thousand runs
 LARGEST_PART = 1 << 20  # some eight hundred runs; a longer ledger goes on in a new file
@@ -85,10 +85,23 @@ class Ledger:
         known = self._known.data if self._known else b""
         data = ledger_bytes(self._file, self.path, known)
         if data is None:
+            self._refuse_long_name()
             return LedgerDocument.start()
         if self._known is None or data is not known:
             self._known = self._refuse_part(resume(data) or self._verified(data, self.path))
         return self._known
+
+    def _refuse_long_name(self) -> None:
+        """Refuse now what would have no name for its first part, some hundred runs later."""
+        folder, name = os.path.split(self._file)
+        if not os.path.isdir(folder or "."):
+            return  # said where it is written
+        room = os.pathconf(folder or ".", "PC_NAME_MAX") - len(os.fsencode(name))
+        if room < LONGEST_ENDING:
+            raise StorageError(
+                f"{self.path}: cannot be a ledger: its name is too long",
+                hint=f"earlier parts of a long ledger have names {LONGEST_ENDING} bytes longer",
+            )
 
     def _refuse_part(self, document: LedgerDocument) -> LedgerDocument:
         """Refuse an earlier part by its name: it knows nothing of what was spent since."""

@@ -15,6 +15,7 @@ from dpfit.privacy.canonical_json import Json
 _HASH: Final = re.compile("[0-9a-f]{64}")
 _MOST_PARTS: Final = 10**9
 _SHOWN: Final = 12  # digits of a hash in a file name
+LONGEST_ENDING: Final = len(f".{_MOST_PARTS}-") + _SHOWN  # of a part's name, beyond the ledger's
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from dpfit.privacy.events import PureEvent
 from dpfit.privacy.ledger import Ledger
 from dpfit.privacy.ledger_document import LedgerDocument, earlier_part, parse_ledger, resume
 from dpfit.privacy.ledger_frame import Cap
+from dpfit.privacy.ledger_part import LONGEST_ENDING
 
 RUNS = 25
 EVENT = PureEvent(
@@ -229,6 +230,19 @@ def test_a_version_may_change_between_parts(
             monkeypatch.setattr("dpfit.privacy.ledger_checkpoint.__version__", "9.9.9")
         opened(path).reserve([EVENT], {})
     assert resume(path.read_bytes()) is not None
+    assert len(opened(path).read().outcomes()) == RUNS
+
+
+def test_a_name_too_long_for_parts_is_refused_at_once(tmp_path: Path, short_parts: None) -> None:
+    """Not hundreds of runs later; the longest name that is taken serves to the last part."""
+    longest = os.pathconf(tmp_path, "PC_NAME_MAX") - LONGEST_ENDING
+    with pytest.raises(StorageError, match="its name is too long"):
+        opened(tmp_path / ("l" * (longest + 1))).check([EVENT])
+    path = tmp_path / ("l" * longest)
+    for _ in range(RUNS):
+        one = opened(path)
+        one.check([EVENT])
+        one.reserve([EVENT], {})
     assert len(opened(path).read().outcomes()) == RUNS
 
 
