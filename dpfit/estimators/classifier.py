@@ -80,6 +80,12 @@ class SparseClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         Public bound on a weight.
     index_base : int
         The number, 0 or 1, that the first column has in LIBSVM files which the saved model is for.
+    tune : mapping of str to sequence, optional
+        Settings of the algorithm to search privately, each with its values, such as
+        ``{"sparsity": [100, 300]}``. All combinations are candidates of one run, whose whole budget
+        is ``eps`` and ``delta``; each try has more noise than a fit without a search.
+    tune_runs : float, optional
+        How many candidates are tried on average; by default as many as there are.
     threads : int, optional
         No result depends on it; by default all.
     loss : str, optional
@@ -100,6 +106,8 @@ class SparseClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         What was promised, and under which assumptions.
     ledger_entry_ : mapping or None
         The charge as it stands in the ledger.
+    search_ : SearchStatement or None
+        What a search with ``tune`` tried, chose and cost.
     model_ : LinearModel
         What the model file holds.
     n_features_in_, feature_names_in_

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar, Final, Self, TypeAlias
@@ -18,16 +19,19 @@ from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
 from dpfit.estimators.privacy_statement import PrivacyStatement, warn_before_run
 from dpfit.estimators.private_estimator import PrivateEstimator, number_pair
+from dpfit.estimators.private_search import SearchStatement, search_of
 from dpfit.estimators.python_words import in_python_words
 from dpfit.estimators.row_blocks import row_blocks
 from dpfit.files.linear_model import LARGEST_FEATURE_COUNT, LinearModel
 from dpfit.fitting.checks import one_of
+from dpfit.fitting.kind_of_fit import kind_of_fit
 from dpfit.fitting.linear_configuration import linear_request
 from dpfit.fitting.linear_file import linear_model
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead
 from dpfit.fitting.prediction import LinearPredictor
 from dpfit.fitting.request import FitRequest
+from dpfit.fitting.search import Value
 from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 from dpfit.privacy.summary import Label, Target
 
@@ -58,6 +62,8 @@ class LinearEstimator(PrivateEstimator):
     n_features: int | None = None
     max_weight: float | None = None
     index_base: int = 0
+    tune: Mapping[str, Sequence[Value]] | None = None
+    tune_runs: float | None = None
     threads: int | None = None
 
     _losses: ClassVar[tuple[str, ...]]
@@ -127,6 +133,7 @@ class LinearEstimator(PrivateEstimator):
             strict=options.strict,
             dataset=dataset_of(parameters),
             threads=options.threads or cpu_count(),
+            search=search_of(options.tune, options.tune_runs, options),
         )
 
     def _planned(
@@ -140,7 +147,7 @@ class LinearEstimator(PrivateEstimator):
         # sparse matrix is most often the largest index that was found in the records.
         layout = Layout(X.shape[1], self.index_base, outside_records=not sparse)
         blocks = row_blocks(X, self.index_base, target, weight)
-        return LinearFit.of(request, blocks, layout=lambda: layout, source=_SOURCE)
+        return kind_of_fit(request).of(request, blocks, layout=lambda: layout, source=_SOURCE)
 
     def _check_strict(self, request: FitRequest, *, sparse: bool, weighted: bool) -> None:
         """Name every missing fact at once."""
@@ -185,6 +192,12 @@ class LinearEstimator(PrivateEstimator):
         self.model_ = model
         self.n_features_in_ = model.n_features
         self.privacy_ = PrivacyStatement.of(model.provenance, ledger)
+
+    @property
+    def search_(self) -> SearchStatement | None:
+        """What a search with ``tune`` tried, found and cost; None of a fit without one."""
+        check_is_fitted(self)
+        return SearchStatement.of(self.model_.provenance, self.privacy_)
 
     def _margins(self, X: Any) -> Floats:
         """Scores as the model file has them, shape (n,) or (n, k)."""

@@ -37,7 +37,7 @@ class MedianRegressor(RangedRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, privacy_, ledger_entry_, model_, n_features_in_, feature_names_in_
+    coef_, intercept_, privacy_, ledger_entry_, search_, model_, n_features_in_, feature_names_in_
         As of :class:`SparseRegressor`.
     """
 

@@ -89,7 +89,7 @@ class SparseRegressor(RangedRegressor):
         logarithm for counts).
     intercept_ : float
         The score where they add nothing.
-    privacy_, ledger_entry_, model_, n_features_in_, feature_names_in_
+    privacy_, ledger_entry_, search_, model_, n_features_in_, feature_names_in_
         As of :class:`SparseClassifier`.
     """
 
