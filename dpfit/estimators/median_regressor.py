@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dpfit.estimators.regressor import RangedRegressor
 from dpfit.fitting.request import FitRequest
@@ -49,7 +50,5 @@ class MedianRegressor(RangedRegressor):
 
     _losses: ClassVar[tuple[str, ...]] = ("absolute",)
 
-    def _request(self, parameters: SimpleNamespace, *, weighted: bool) -> FitRequest:
-        return super()._request(
-            SimpleNamespace(**vars(parameters), loss="absolute"), weighted=weighted
-        )
+    def _request(self, parameters: SimpleNamespace, given: Mapping[str, Any]) -> FitRequest:
+        return super()._request(SimpleNamespace(**vars(parameters), loss="absolute"), given)

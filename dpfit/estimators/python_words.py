@@ -47,6 +47,8 @@ _PHRASES: Final = {
     " LOW HIGH": "=(low, high)",
     "the number of --items": "n_items",
     "a --weight column": "sample_weight",
+    "an --exposure or --offset column": "offset or exposure",
+    "--unit, the column of the units": "unit, an argument of fit",
 }
 
 
