@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -71,10 +71,13 @@ class Attributes:
         )
 
 
-def column_name(role: str, values: Any) -> str:
-    """What a model or a ledger calls the column: the name of a series, or its role."""
+def column_name(role: str, values: Any, features: Sequence[str] = ()) -> str:
+    """What a model or a ledger calls the column: the name of a series, or its role.
+
+    A series that was made of a feature still has the name of that.
+    """
     name = getattr(values, "name", None)
-    return name if isinstance(name, str) and name else role
+    return name if isinstance(name, str) and name and name not in features else role
 
 
 def _numbers(role: str, values: Any, X: Any) -> Floats:

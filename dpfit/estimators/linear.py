@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar, Final, Self, TypeAlias
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpfit.data.features import FeatureMap
 from dpfit.data.pipeline import cpu_count
+from dpfit.data.schema import ColumnRole
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.estimators.attributes import Attributes, column_name
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
@@ -38,6 +40,7 @@ from dpfit.privacy.summary import Label, Target
 Floats: TypeAlias = NDArray[np.float64]
 
 _SOURCE: Final = "the data"
+_OFFSETS: Final = ("offset", "exposure")
 _ABSENT: Final = {
     **dict.fromkeys(("huber_threshold", "residual_clip", "l1_radius", "selection")),
     **dict.fromkeys(("projection_radius", "threshold", "entry_clip", "sparsity_mode")),
@@ -97,22 +100,8 @@ class LinearEstimator(PrivateEstimator):
             warn_before_run(
                 fitted.plan.facts, fitted.events, request, records=fitted.protected, stacklevel=4
             )
-            columns = self._feature_map(label if isinstance(label, str) else None)
-            model, entry = run_charged(
-                fitted,
-                ledger,
-                lambda outcome: linear_model(
-                    fitted,
-                    outcome,
-                    feature_map=None if columns is None else columns.to_json(),
-                    label=columns.ignored[0] if columns is not None and columns.ignored else None,
-                    attributes={
-                        role: column_name(role, given[role])
-                        for role in ("offset", "exposure")
-                        if role in given
-                    },
-                ),
-            )
+            names = self._column_names(label, given)
+            model, entry = run_charged(fitted, ledger, partial(linear_model, fitted, **names))
         self._take(model, None if ledger is None else ledger.path)
         self._as_given(y)
         self.ledger_entry_ = entry
@@ -124,7 +113,7 @@ class LinearEstimator(PrivateEstimator):
             one_of("--loss", options.loss, self._losses)
         if options.index_base not in (0, 1):
             raise UsageError("--index-base must be 0 or 1")
-        exposed = bool({"offset", "exposure"} & given.keys())
+        exposed = any(role in given for role in _OFFSETS)
         if options.max_weight is not None and "weight" not in given:
             raise UsageError("--max-weight needs a --weight column")
         if options.max_exposure is not None and not exposed:
@@ -201,15 +190,22 @@ class LinearEstimator(PrivateEstimator):
     def _as_given(self, y: NDArray[Any]) -> None:
         """Tell answers in the type of the target, of which a model file knows nothing."""
 
-    def _feature_map(self, label: str | None) -> FeatureMap | None:
-        """The columns of a table with names, by which the command line finds them in a file."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None or self.index_base or len(set(names)) < len(names):
-            return None
-        plain = [str(name) for name in names]
-        if label is None or label in plain:
-            return FeatureMap.build(plain, {}, None, None)
-        return FeatureMap.build([*plain, label], {}, label, None)
+    def _column_names(self, label: object, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What the model file says of names, for :func:`linear_model`.
+
+        By its feature map the command line finds the columns of a data frame in a file, where the
+        label and what else was given may stand as well.
+        """
+        features = [str(name) for name in getattr(self, "feature_names_in_", ())]
+        named = {role: column_name(role, values, features) for role, values in given.items()}
+        offsets = {role: name for role, name in named.items() if role in _OFFSETS}
+        if not features or self.index_base or len(set(features)) < len(features):
+            return {"feature_map": None, "attributes": offsets}
+        label = label if isinstance(label, str) and label not in features else None
+        roles = {name: ColumnRole(role) for role, name in named.items() if name not in features}
+        beside = dict.fromkeys(roles if label is None else [label, *roles])
+        columns = FeatureMap.build([*features, *beside], roles, label, None)
+        return {"feature_map": columns.to_json(), "label": label, "attributes": offsets}
 
     def _take(self, model: LinearModel, ledger: str | None) -> None:
         """Become the estimator of a model."""

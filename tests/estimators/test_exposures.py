@@ -107,3 +107,22 @@ def test_the_bound_of_exposures_is_a_fact() -> None:
         unfitted(max_exposure=None).fit(X, COUNTS, exposure=EXPOSURE)
     with pytest.raises(PrivacyError, match=r"not declared: max_exposure$"):
         unfitted(max_exposure=None, strict=True).fit(X, COUNTS, exposure=EXPOSURE)
+
+
+def test_names_of_series_are_columns(dpfit: Any) -> None:
+    """A file with the label, the exposure and the people beside the features can be predicted."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=[f"x{j}" for j in range(12)])
+    series = {"claims": COUNTS, "years": EXPOSURE, "person": np.arange(80) % 20}
+    series = {name: pandas.Series(values, name=name) for name, values in series.items()}
+    fitted = unfitted(max_rows_per_unit=3, n_units=20).fit(
+        frame, series["claims"], exposure=series["years"], unit=series["person"]
+    )
+    assert fitted.model_.provenance["unit"] == "person"
+    fitted.save("frame.model.json")
+    frame.assign(**series).to_csv("frame.csv", index=False)
+    said = [float(line) for line in dpfit("predict", "frame.model.json", "frame.csv").split()]
+    np.testing.assert_array_equal(fitted.predict(frame, exposure=EXPOSURE), said)
+    # A series made of a feature has its name, which is not that of the exposure.
+    plain = unfitted().fit(frame, COUNTS, exposure=frame["x11"] + 1.0)
+    assert plain.model_.exposure_column == "exposure"
