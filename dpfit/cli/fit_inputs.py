@@ -17,6 +17,7 @@ from dpfit.data.remote import is_remote
 from dpfit.design.storage import Storage
 from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.linear_model import LinearModel
+from dpfit.fitting.kind_of_fit import kind_of_fit
 from dpfit.fitting.linear_configuration import linear_request
 from dpfit.fitting.linear_file import linear_model
 from dpfit.fitting.linear_fit import LinearFit
@@ -141,12 +142,7 @@ class FitInputs:
     def load(self, streams: Streams, workers: Workers | None) -> LinearFit:
         """Read the rows and plan the run."""
         request, source = self.request, self.files.source
-        kind = LinearFit
-        if request.search is not None:
-            from dpfit.fitting.tuned_fit import TunedFit  # late: few runs are searches
-
-            kind = TunedFit
-        layout = self.rows.layout
+        kind, layout = kind_of_fit(request), self.rows.layout
         if self.keeps_rows:
             fitted = kind(request, self._kept(streams), layout=layout, source=source)
         elif workers is not None:
@@ -202,9 +198,6 @@ class FitInputs:
 
 
 def _request(options: FitOptions, rows: RowInputs, dataset: str) -> FitRequest:
-    search = search_of(options)
-    if search is not None:  # the first candidate stands for what all of them are checked for
-        options = replace(options, **search.candidates()[0])  # type: ignore[arg-type]
     return configured(
         options,
         rows,
@@ -214,7 +207,7 @@ def _request(options: FitOptions, rows: RowInputs, dataset: str) -> FitRequest:
         seed=options.seed,
         threads=options.threads or cpu_count(),
         storage=options.storage(),
-        search=search,
+        search=search_of(options),
     )
 
 

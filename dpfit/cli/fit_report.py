@@ -12,7 +12,7 @@ from dpfit.privacy.accountant import compose
 
 def report_assumptions(fitted: LinearFit, streams: Streams) -> None:
     """Name, in one line, what was read off the data and is taken as public."""
-    report_assumed(fitted.plan.facts, fitted.request.budget, streams, records="rows")
+    report_assumed(fitted.plan.facts, fitted.request.budget, streams, records=fitted.protected)
 
 
 def report_ridge(fitted: LinearFit, streams: Streams) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpfit.privacy.events import Event
     from dpfit.privacy.public_facts import PublicFacts
 
-_ONE_OF: Final = {"rows": "record", "users": "user"}
+_ONE_OF: Final = {"rows": "record", "units": "unit", "users": "user"}
 
 
 class Request(Protocol):
@@ -55,7 +55,8 @@ def report_assumed(
 ) -> None:
     """Name, in one line, what was read off the data and is taken as public.
 
-    ``records`` is the fact that counts those whom the guarantee protects: ``rows`` or ``users``.
+    ``records`` is the fact that counts those whom the guarantee protects: ``rows``, ``units`` or
+    ``users``.
     """
     assumed = facts.assumed()
     if assumed:

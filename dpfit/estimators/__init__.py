@@ -8,6 +8,7 @@ from dpfit.estimators.median_regressor import MedianRegressor
 from dpfit.estimators.model_loading import load_model
 from dpfit.estimators.privacy_statement import PrivacyStatement
 from dpfit.estimators.privacy_warnings import AssumedFactWarning, PrivacyWarning
+from dpfit.estimators.private_search import SearchStatement
 from dpfit.estimators.regressor import SparseRegressor
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "MedianRegressor",
     "PrivacyStatement",
     "PrivacyWarning",
+    "SearchStatement",
     "SparseClassifier",
     "SparseRegressor",
     "load_model",

@@ -34,8 +34,9 @@ def refuse_search() -> None:
         if frame.f_globals.get("__name__", "").startswith(_SEARCHES):
             raise PrivacyError(
                 "a search or cross-validation on private data is refused: every fit of it would "
-                "be charged, and its scores would be released without noise; private tuning is "
-                "`dpfit fit --tune` (tune=), and non_private=True is for data that are public"
+                "be charged, and its scores would be released without noise; "
+                "tune={'sparsity': [100, 300]} searches privately, in one fit and one charge, and "
+                "non_private=True is for data that are public"
             )
 
 

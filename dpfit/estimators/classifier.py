@@ -78,8 +78,20 @@ class SparseClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         Public set of labels.
     max_weight : float, optional
         Public bound on a weight.
+    max_rows_per_unit : int, optional
+        Where ``fit`` is told units: rows of one that take part, chosen by a public hash.
+    n_units : int, optional
+        Public number of units.
+    unit_clip : float, optional
+        Length of a unit's sum of gradients, in rows; by default by rule.
     index_base : int
         The number, 0 or 1, that the first column has in LIBSVM files which the saved model is for.
+    tune : mapping of str to sequence, optional
+        Settings of the algorithm to search privately, each with its values, such as
+        ``{"sparsity": [100, 300]}``. All combinations are candidates of one run, whose whole budget
+        is ``eps`` and ``delta``; each try has more noise than a fit without a search.
+    tune_runs : float, optional
+        How many candidates are tried on average; by default as many as there are.
     threads : int, optional
         No result depends on it; by default all.
     loss : str, optional
@@ -100,6 +112,8 @@ class SparseClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         What was promised, and under which assumptions.
     ledger_entry_ : mapping or None
         The charge as it stands in the ledger.
+    search_ : SearchStatement or None
+        What a search with ``tune`` tried, chose and cost.
     model_ : LinearModel
         What the model file holds.
     n_features_in_, feature_names_in_
@@ -109,6 +123,9 @@ class SparseClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     -----
     Only the fit of this estimator is private. Scores on private data are not, nor is what another
     step of a pipeline learns from them, such as means and scales.
+
+    ``dpfit fit`` alone has offsets of classes, columns of levels and hashed ones, rows on a disk or
+    a cluster, and rows that are kept for a later run.
     """
 
     loss: str | None = None
@@ -125,7 +142,7 @@ class SparseClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     _losses: ClassVar[tuple[str, ...]] = ("logistic", "multinomial")
     _of_classes: ClassVar[bool] = True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, unit: Any = None) -> Self:
         """Charge the run, then fit.
 
         Parameters
@@ -136,6 +153,9 @@ class SparseClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
             Labels, numbers or texts.
         sample_weight : array, shape (n,), optional
             Not negative; counts up to ``max_weight``.
+        unit : array, shape (n,), optional
+            Whose row each is, whole numbers or texts; then all rows of a person, say, are protected
+            together, and ``max_rows_per_unit`` is needed.
 
         Returns
         -------
@@ -157,7 +177,7 @@ class SparseClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         AssumedFactWarning, PrivacyWarning
             Before anything is spent.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, weight=sample_weight, unit=unit)
 
     def decision_function(self, X: Any) -> Floats:
         """Scores, shape (n,) of two classes, positive for the second; or (n, k)."""

@@ -2,42 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar, Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpfit.data.features import FeatureMap
 from dpfit.data.pipeline import cpu_count
+from dpfit.data.schema import ColumnRole
 from dpfit.errors import DataError, PrivacyError, UsageError
+from dpfit.estimators.attributes import Attributes, column_name
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
 from dpfit.estimators.privacy_statement import PrivacyStatement, warn_before_run
 from dpfit.estimators.private_estimator import PrivateEstimator, number_pair
+from dpfit.estimators.private_search import SearchStatement, search_of
 from dpfit.estimators.python_words import in_python_words
 from dpfit.estimators.row_blocks import row_blocks
-from dpfit.files.linear_model import LARGEST_FEATURE_COUNT, LinearModel
+from dpfit.files.linear_model import LARGEST_FEATURE_COUNT, WITH_OFFSET, LinearModel
 from dpfit.fitting.checks import one_of
+from dpfit.fitting.kind_of_fit import kind_of_fit
 from dpfit.fitting.linear_configuration import linear_request
 from dpfit.fitting.linear_file import linear_model
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import charge_ahead
 from dpfit.fitting.prediction import LinearPredictor
 from dpfit.fitting.request import FitRequest
+from dpfit.fitting.search import Value
 from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 from dpfit.privacy.summary import Label, Target
 
 Floats: TypeAlias = NDArray[np.float64]
 
 _SOURCE: Final = "the data"
+_OFFSETS: Final = ("offset", "exposure")
 _ABSENT: Final = {
     **dict.fromkeys(("huber_threshold", "residual_clip", "l1_radius", "selection")),
     **dict.fromkeys(("projection_radius", "threshold", "entry_clip", "sparsity_mode")),
     **dict.fromkeys(("quantile", "smoothing", "ridge", "noise", "batches", "target_range")),
+    "max_exposure": None,
     "calibration": "exact",
 }
 """Options of a fit that an estimator may lack."""
@@ -57,16 +65,22 @@ class LinearEstimator(PrivateEstimator):
     n_rows: int | None = None
     n_features: int | None = None
     max_weight: float | None = None
+    max_rows_per_unit: int | None = None
+    n_units: int | None = None
+    unit_clip: float | None = None
     index_base: int = 0
+    tune: Mapping[str, Sequence[Value]] | None = None
+    tune_runs: float | None = None
     threads: int | None = None
 
     _losses: ClassVar[tuple[str, ...]]
     _of_classes: ClassVar[bool] = False
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit(self, X: Any, y: Any, **arrays: Any) -> Self:
+        given = {role: values for role, values in arrays.items() if values is not None}
         with in_python_words():
             parameters = self._parameters()
-            request = self._request(parameters, weighted=sample_weight is not None)
+            request = self._request(parameters, given)
             ledger = ledger_of(parameters)
             if ledger is not None:
                 ledger.check(charge_ahead(request))
@@ -82,33 +96,28 @@ class LinearEstimator(PrivateEstimator):
         )
         with in_python_words():
             target = self._target(y)
-            weight = None if sample_weight is None else _weights(sample_weight, X)
-            fitted = self._planned(request, X, target, weight)
-            warn_before_run(fitted.plan.facts, fitted.events, request, records="rows", stacklevel=4)
-            columns = self._feature_map(label if isinstance(label, str) else None)
-            model, entry = run_charged(
-                fitted,
-                ledger,
-                lambda outcome: linear_model(
-                    fitted,
-                    outcome,
-                    feature_map=None if columns is None else columns.to_json(),
-                    label=columns.ignored[0] if columns is not None and columns.ignored else None,
-                ),
+            fitted = self._planned(request, X, target, Attributes.of(given, X))
+            warn_before_run(
+                fitted.plan.facts, fitted.events, request, records=fitted.protected, stacklevel=4
             )
+            names = self._column_names(label, given)
+            model, entry = run_charged(fitted, ledger, partial(linear_model, fitted, **names))
         self._take(model, None if ledger is None else ledger.path)
         self._as_given(y)
         self.ledger_entry_ = entry
         return self
 
-    def _request(self, parameters: SimpleNamespace, *, weighted: bool) -> FitRequest:
+    def _request(self, parameters: SimpleNamespace, given: Mapping[str, Any]) -> FitRequest:
         options = SimpleNamespace(**{**_ABSENT, **vars(parameters)})
         if options.loss is not None:
             one_of("--loss", options.loss, self._losses)
         if options.index_base not in (0, 1):
             raise UsageError("--index-base must be 0 or 1")
-        if options.max_weight is not None and not weighted:
+        exposed = any(role in given for role in _OFFSETS)
+        if options.max_weight is not None and "weight" not in given:
             raise UsageError("--max-weight needs a --weight column")
+        if options.max_exposure is not None and not exposed:
+            raise UsageError("--max-exposure needs an --exposure or --offset column")
         bounds = options.target_range
         declared = DeclaredFacts(
             n_rows=options.n_rows,
@@ -116,6 +125,8 @@ class LinearEstimator(PrivateEstimator):
             labels=self._labels(),
             target_range=None if bounds is None else number_pair("--target-range", bounds),
             max_weight=options.max_weight,
+            max_exposure=options.max_exposure,
+            n_owners=options.n_units,
         )
         return linear_request(
             options,
@@ -124,23 +135,28 @@ class LinearEstimator(PrivateEstimator):
             seed=options.seed,
             of_classes=self._of_classes,
             declared=declared,
+            exposed=exposed,
+            unit=column_name("unit", given["unit"]) if "unit" in given else None,
+            max_rows_per_unit=options.max_rows_per_unit,
+            unit_clip=options.unit_clip,
             strict=options.strict,
             dataset=dataset_of(parameters),
             threads=options.threads or cpu_count(),
+            search=search_of(options.tune, options.tune_runs, options),
         )
 
     def _planned(
-        self, request: FitRequest, X: Any, target: Target, weight: Floats | None
+        self, request: FitRequest, X: Any, target: Target, attributes: Attributes
     ) -> LinearFit:
         sparse = issparse(X)
         if X.shape[1] > LARGEST_FEATURE_COUNT:
             raise DataError("has more columns than a model can number", path=_SOURCE)
-        self._check_strict(request, sparse=sparse, weighted=weight is not None)
+        self._check_strict(request, sparse=sparse, weighted=attributes.weight is not None)
         # The width of a table is that of each of its records, whose neighbours share it; that of a
         # sparse matrix is most often the largest index that was found in the records.
         layout = Layout(X.shape[1], self.index_base, outside_records=not sparse)
-        blocks = row_blocks(X, self.index_base, target, weight)
-        return LinearFit.of(request, blocks, layout=lambda: layout, source=_SOURCE)
+        blocks = row_blocks(X, self.index_base, target, attributes)
+        return kind_of_fit(request).of(request, blocks, layout=lambda: layout, source=_SOURCE)
 
     def _check_strict(self, request: FitRequest, *, sparse: bool, weighted: bool) -> None:
         """Name every missing fact at once."""
@@ -155,6 +171,10 @@ class LinearEstimator(PrivateEstimator):
             named["target_range"] = declared.target_range
         if weighted:
             named["max_weight"] = declared.max_weight
+        if request.unit is not None:
+            named["n_units"] = declared.n_owners
+        if request.exposed and request.loss == "poisson":
+            named["max_exposure"] = declared.max_exposure
         missing = [name for name, value in named.items() if value is None]
         if request.strict and missing:
             raise PrivacyError(f"strict: not declared: {', '.join(missing)}")
@@ -170,15 +190,22 @@ class LinearEstimator(PrivateEstimator):
     def _as_given(self, y: NDArray[Any]) -> None:
         """Tell answers in the type of the target, of which a model file knows nothing."""
 
-    def _feature_map(self, label: str | None) -> FeatureMap | None:
-        """The columns of a table with names, by which the command line finds them in a file."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None or self.index_base or len(set(names)) < len(names):
-            return None
-        plain = [str(name) for name in names]
-        if label is None or label in plain:
-            return FeatureMap.build(plain, {}, None, None)
-        return FeatureMap.build([*plain, label], {}, label, None)
+    def _column_names(self, label: object, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What the model file says of names, for :func:`linear_model`.
+
+        By its feature map the command line finds the columns of a data frame in a file, where the
+        label and what else was given may stand as well.
+        """
+        features = [str(name) for name in getattr(self, "feature_names_in_", ())]
+        named = {role: column_name(role, values, features) for role, values in given.items()}
+        offsets = {role: name for role, name in named.items() if role in _OFFSETS}
+        if not features or self.index_base or len(set(features)) < len(features):
+            return {"feature_map": None, "attributes": offsets}
+        label = label if isinstance(label, str) and label not in features else None
+        roles = {name: ColumnRole(role) for role, name in named.items() if name not in features}
+        beside = dict.fromkeys(roles if label is None else [label, *roles])
+        columns = FeatureMap.build([*features, *beside], roles, label, None)
+        return {"feature_map": columns.to_json(), "label": label, "attributes": offsets}
 
     def _take(self, model: LinearModel, ledger: str | None) -> None:
         """Become the estimator of a model."""
@@ -186,12 +213,23 @@ class LinearEstimator(PrivateEstimator):
         self.n_features_in_ = model.n_features
         self.privacy_ = PrivacyStatement.of(model.provenance, ledger)
 
-    def _margins(self, X: Any) -> Floats:
+    @property
+    def search_(self) -> SearchStatement | None:
+        """What a search with ``tune`` tried, found and cost; None of a fit without one."""
+        check_is_fitted(self)
+        return SearchStatement.of(self.model_.provenance, self.privacy_)
+
+    def _margins(self, X: Any, **arrays: Any) -> Floats:
         """Scores as the model file has them, shape (n,) or (n, k)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         predictor = LinearPredictor(self.model_)
-        blocks = row_blocks(X, self.model_.index_base)
+        given = {role: values for role, values in arrays.items() if values is not None}
+        with in_python_words():
+            if given and self.model_.loss not in WITH_OFFSET:
+                raise UsageError(f"--loss {self.model_.loss} has no offset or exposure")
+            attributes = Attributes.of(given, X)
+        blocks = row_blocks(X, self.model_.index_base, attributes=attributes)
         return np.concatenate([predictor.margins(block) for block in blocks])
 
     @property
@@ -210,13 +248,3 @@ class LinearEstimator(PrivateEstimator):
         model = self.model_
         length = 1.0 if model.centring is None else model.centring[1]
         return np.asarray(model.offset + model.intercept / length)
-
-
-def _weights(sample_weight: Any, X: Any) -> Floats:
-    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="weights")
-    if weights.ndim != 1:
-        raise UsageError("--weight must be 1D array or scalar")
-    check_consistent_length(X, weights)
-    if weights.min() < 0.0:
-        raise DataError("has a negative weight", path=_SOURCE)
-    return np.asarray(weights)

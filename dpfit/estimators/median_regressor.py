@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dpfit.estimators.regressor import RangedRegressor
 from dpfit.fitting.request import FitRequest
@@ -37,7 +38,7 @@ class MedianRegressor(RangedRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, privacy_, ledger_entry_, model_, n_features_in_, feature_names_in_
+    coef_, intercept_, privacy_, ledger_entry_, search_, model_, n_features_in_, feature_names_in_
         As of :class:`SparseRegressor`.
     """
 
@@ -49,7 +50,5 @@ class MedianRegressor(RangedRegressor):
 
     _losses: ClassVar[tuple[str, ...]] = ("absolute",)
 
-    def _request(self, parameters: SimpleNamespace, *, weighted: bool) -> FitRequest:
-        return super()._request(
-            SimpleNamespace(**vars(parameters), loss="absolute"), weighted=weighted
-        )
+    def _request(self, parameters: SimpleNamespace, given: Mapping[str, Any]) -> FitRequest:
+        return super()._request(SimpleNamespace(**vars(parameters), loss="absolute"), given)

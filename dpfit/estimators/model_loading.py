@@ -38,7 +38,7 @@ def load_model(
         The file cannot be read.
     ValueError
         It is no model, or its columns are made by what only the command line does: levels, ranges,
-        hashes, offsets and exposures.
+        hashes, and offsets of classes.
     """
     name = os.fspath(path)
     with in_python_words():
@@ -65,7 +65,8 @@ def _completer(content: bytes, path: str) -> MatrixCompleter:
 
 def _linear(model: LinearModel, path: str) -> SparseClassifier | SparseRegressor | MedianRegressor:
     columns = None if model.feature_map is None else FeatureMap.from_json(model.feature_map)
-    if model.hash_bits is not None or model.offset_column or model.exposure_column:
+    offsets = bool(model.offset_column or model.exposure_column)
+    if model.hash_bits is not None or (offsets and model.classes is not None):
         raise _of_the_command_line(path)
     if columns is not None and not all(
         column.role == "numeric" and column.range is None for column in columns.columns

@@ -32,7 +32,7 @@ class PrivacyStatement:
     adjacency : str
         The neighbouring relation.
     record : str
-        Who is protected: ``row`` or ``user``.
+        Who is protected: ``row``, ``unit`` or ``user``.
     assumed : mapping of str to value
         Facts that were read off the data and are taken as public.
     declared : mapping of str to value
@@ -121,7 +121,7 @@ def warn_before_run(
     request : FitRequest or MatrixRequest
         What was asked for.
     records : str
-        The fact that counts those whom the guarantee protects: ``rows`` or ``users``.
+        The fact that counts those whom the guarantee protects: ``rows``, ``units`` or ``users``.
     stacklevel : int
         Of the warnings.
     """
@@ -140,7 +140,7 @@ def warn_before_run(
     delta = request.budget.delta
     if delta is not None and delta * facts.integer(records) > 1.0:
         warnings.warn(
-            f"delta {delta:g} is above 1/{records}: a whole record may leak",
+            f"delta {delta:g} is above 1/{records}: one of them may leak as a whole",
             PrivacyWarning,
             stacklevel=stacklevel,
         )

@@ -9,6 +9,7 @@ from typing import Final
 
 from dpfit.errors import DataError, DpfitError, UsageError
 from dpfit.fitting import matrix_request, request
+from dpfit.fitting.requested_search import SEARCHABLE
 from dpfit.losses.names import LOSSES
 from dpfit.privacy.adjacency import Adjacency
 
@@ -30,6 +31,8 @@ _VALUES: Final = frozenset(
     }
 )
 _OPTION: Final = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)(?: ([\w.-]+\w))?")
+_WITH_HYPHEN: Final = "|".join(name.replace("_", "-") for name in SEARCHABLE if "_" in name)
+_SETTING: Final = re.compile(rf"(?<![\w-])(?:{_WITH_HYPHEN})(?![\w-])")
 _OTHER_NAMES: Final = {
     "range": "rating_range",
     "weight": "sample_weight",
@@ -44,6 +47,8 @@ _PHRASES: Final = {
     " LOW HIGH": "=(low, high)",
     "the number of --items": "n_items",
     "a --weight column": "sample_weight",
+    "an --exposure or --offset column": "offset or exposure",
+    "--unit, the column of the units": "unit, an argument of fit",
 }
 
 
@@ -72,7 +77,7 @@ def python_words(text: str) -> str:
     """A message of the command line with its options as parameters."""
     for phrase, other in _PHRASES.items():
         text = text.replace(phrase, other)
-    return _OPTION.sub(_parameter, text)
+    return _SETTING.sub(lambda found: found[0].replace("-", "_"), _OPTION.sub(_parameter, text))
 
 
 def _parameter(found: re.Match[str]) -> str:

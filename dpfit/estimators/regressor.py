@@ -21,7 +21,7 @@ class RangedRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
     target_range: tuple[float, float] | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, unit: Any = None) -> Self:
         """Charge the run, then fit.
 
         Parameters
@@ -32,6 +32,8 @@ class RangedRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
             Numbers; those beyond ``target_range`` are cut.
         sample_weight : array, shape (n,), optional
             Not negative; counts up to ``max_weight``.
+        unit : array, shape (n,), optional
+            As of :meth:`SparseClassifier.fit`; no median has an algorithm for units.
 
         Returns
         -------
@@ -45,7 +47,7 @@ class RangedRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         NotConvergedError
             A minimiser was not found as closely as its guarantee needs.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, weight=sample_weight, unit=unit)
 
     def predict(self, X: Any) -> Floats:
         """The value of each row, within the range of the target, shape (n,)."""
@@ -79,6 +81,8 @@ class SparseRegressor(RangedRegressor):
         ``squared``, ``huber``, or ``poisson`` for counts from 0 to the top of the range.
     huber_threshold : float, optional
         Where Huber's loss turns, in units of the target; a tenth of the range by default.
+    max_exposure : float, optional
+        Public bound on the exposure of a count.
     **others
         As of :class:`SparseClassifier`, but for ``labels`` and ``sparsity_mode``.
 
@@ -89,12 +93,13 @@ class SparseRegressor(RangedRegressor):
         logarithm for counts).
     intercept_ : float
         The score where they add nothing.
-    privacy_, ledger_entry_, model_, n_features_in_, feature_names_in_
+    privacy_, ledger_entry_, search_, model_, n_features_in_, feature_names_in_
         As of :class:`SparseClassifier`.
     """
 
     loss: str = "squared"
     huber_threshold: float | None = None
+    max_exposure: float | None = None
     residual_clip: float | None = None
     l1_radius: float | None = None
     selection: str | None = None
@@ -104,3 +109,46 @@ class SparseRegressor(RangedRegressor):
     calibration: str = "exact"
 
     _losses: ClassVar[tuple[str, ...]] = ("squared", "huber", "poisson")
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        unit: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> Self:
+        """Charge the run, then fit.
+
+        Parameters
+        ----------
+        X, y, sample_weight, unit
+            As of :meth:`SparseClassifier.fit`; targets beyond ``target_range`` are cut.
+        offset : array, shape (n,), optional
+            Of counts: added to each score.
+        exposure : array, shape (n,), optional
+            Of counts: positive, what a rate is multiplied by; its logarithm is an offset. It counts
+            up to ``max_exposure``.
+
+        Returns
+        -------
+        SparseRegressor
+            Itself.
+
+        Raises
+        ------
+        ValueError, PrivacyError, StorageError, LockBusyError
+            As :meth:`SparseClassifier.fit`.
+        """
+        return self._fit(X, y, weight=sample_weight, unit=unit, offset=offset, exposure=exposure)
+
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Floats:
+        """The value of each row, shape (n,).
+
+        It lies within the range of the target. A count is that of its offset and exposure, which
+        may be any, and without them that of an exposure of 1.
+        """
+        margins = self._margins(X, offset=offset, exposure=exposure)
+        return LinearPredictor(self.model_).means(margins)

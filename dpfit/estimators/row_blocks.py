@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from dpfit.data.rows import RowBlock
+from dpfit.estimators.attributes import Attributes
 from dpfit.privacy.summary import Target
-
-Floats: TypeAlias = NDArray[np.float64]
 
 _CELLS: Final = 1 << 18  # of a block; what readers cut a file into
 
 
 def row_blocks(
-    X: Any, index_base: int, target: Target | None = None, weight: Floats | None = None
+    X: Any, index_base: int, target: Target | None = None, attributes: Attributes | None = None
 ) -> Iterator[RowBlock]:
     """Blocks of the rows of a matrix, in order.
 
@@ -30,21 +29,24 @@ def row_blocks(
         Number of the first column in the blocks.
     target : array, shape (n,), optional
         Numbers, or `str` objects.
-    weight : float64 array, shape (n,), optional
-        Not negative.
+    attributes : Attributes, optional
+        What the records have beside it.
     """
     ends = np.arange(X.shape[0] + 1) * X.shape[1]
     if issparse(X):
         X = canonical(X)
         ends = X.indptr
+    beside = attributes or Attributes()
     for start, stop in _parts(ends):
-        block = csr_array(X[start:stop])
+        block, of_block = csr_array(X[start:stop]), beside.of_rows(start, stop)
         yield RowBlock(
             indptr=block.indptr.astype(np.int64),
             indices=block.indices.astype(np.int32) + np.int32(index_base),
             values=block.data,
             target=None if target is None else target[start:stop],
-            weight=None if weight is None else weight[start:stop],
+            offset=of_block.offset,
+            weight=of_block.weight,
+            owner=of_block.owner,
         )
 
 

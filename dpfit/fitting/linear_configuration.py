@@ -8,6 +8,7 @@ from dpfit.design.grid import RowMap
 from dpfit.errors import UsageError
 from dpfit.fitting.request import AUTO, FitRequest, chosen_algorithm, only_loss
 from dpfit.fitting.requested_budget import requested_budget
+from dpfit.fitting.search import Search
 
 _AS_THEY_ARE: Final = (
     *("sparsity", "huber_threshold", "iterations", "step_size", "residual_clip", "l1_radius"),
@@ -17,7 +18,13 @@ _AS_THEY_ARE: Final = (
 
 
 def linear_request(
-    options: Any, *, row_norm: float | None, without_noise: bool, seed: int | None, **facts: Any
+    options: Any,
+    *,
+    row_norm: float | None,
+    without_noise: bool,
+    seed: int | None,
+    search: Search | None = None,
+    **facts: Any,
 ) -> FitRequest:
     """The request that a configuration makes.
 
@@ -27,7 +34,7 @@ def linear_request(
         Has the options of a fit as attributes: ``eps``, ``algo``, ``sparsity`` and so on.
     row_norm : float or None
         K, by whatever declares it; None: 1, and rows are scaled to it.
-    without_noise, seed, **facts
+    without_noise, seed, search, **facts
         Of the request.
 
     Raises
@@ -35,7 +42,10 @@ def linear_request(
     UsageError
         A value is out of its range, or two of them contradict each other.
     """
-    if options.dense and options.sparsity is not None:
+    settings = {name: getattr(options, name) for name in _AS_THEY_ARE}
+    if search is not None:  # the first candidate stands for what all of them are checked for
+        settings |= search.candidates()[0]
+    if options.dense and settings["sparsity"] is not None:
         raise UsageError("--dense and --sparsity exclude each other")
     normalize = options.normalize_rows
     if normalize is None:
@@ -54,7 +64,8 @@ def linear_request(
         row_norm=1.0 if row_norm is None else row_norm,
         row_map=RowMap.NORMALIZE if normalize else RowMap.CLIP,
         seed=seed,
-        **{name: getattr(options, name) for name in _AS_THEY_ARE},
+        search=search,
+        **settings,
         **facts,
     )
 

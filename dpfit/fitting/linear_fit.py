@@ -147,6 +147,11 @@ class LinearFit:
         return self.plan.events
 
     @property
+    def protected(self) -> str:
+        """The public fact that counts those whom the guarantee protects."""
+        return "rows" if self.request.owners is None else "units"
+
+    @property
     def steps(self) -> int:
         """How often :meth:`run` reports progress."""
         return self.plan.algorithm.steps

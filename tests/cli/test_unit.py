@@ -84,6 +84,13 @@ def test_the_ledger_names_the_unit(dpfit: Any) -> None:
     assert facts["unit_clip"] == {"value": 1.0, "origin": "default"}
 
 
+def test_delta_is_for_units(dpfit: Any) -> None:
+    """It is too large by their number, which is below that of rows."""
+    asked = ("fit", "d.csv", "--eps", "1", *TABLE, "--dry-run", "--delta")
+    assert "above 1/units: a whole unit may leak" in dpfit.here(*asked, "0.03").err
+    assert "above" not in dpfit.here(*asked, "0.02").err
+
+
 def test_a_model_predicts_with_and_without_the_column(dpfit: Any) -> None:
     """The unit is no feature."""
     model = fitted(dpfit, "d.csv", *TABLE)

@@ -11,6 +11,7 @@ from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix, dok_array
 
 from dpfit import SparseClassifier, SparseRegressor
 from dpfit.data.rows import RowBlock
+from dpfit.estimators.attributes import Attributes
 from dpfit.estimators.row_blocks import row_blocks
 from labelled_rows import BUDGET, FACTS, labelled_rows
 
@@ -146,14 +147,22 @@ def test_weights_count_up_to_their_bound() -> None:
 def test_blocks_are_all_rows_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """However small they are; long rows and empty ones are blocks too."""
     rows = csr_array(np.vstack([X.toarray(), np.zeros((3, 12)), np.ones((2, 12))]))
+    unit = np.array([f"{row % 9}" for row in range(85)])
+    beside = Attributes.of({"weight": np.ones(85), "unit": unit, "offset": np.arange(85.0)}, rows)
     for cells in (1, 7, 30, 10_000):
         monkeypatch.setattr(sys.modules[row_blocks.__module__], "_CELLS", cells)
         for form in (rows, rows.toarray()):
-            blocks = list(row_blocks(form, 1, np.arange(85.0), np.ones(85)))
+            blocks = list(row_blocks(form, 1, np.arange(85.0), beside))
             again = np.concatenate([dense(block, 12) for block in blocks])
             np.testing.assert_array_equal(again, rows.toarray())
             targets: list[Any] = [block.target for block in blocks]
             np.testing.assert_array_equal(np.concatenate(targets), np.arange(85.0))
+            offsets: list[Any] = [block.offset for block in blocks]
+            np.testing.assert_array_equal(np.concatenate(offsets), np.arange(85.0))
+            owners: list[Any] = [block.owner for block in blocks]
+            said = [owner.texts[code] for owner in owners for code in owner.codes]
+            assert said == unit.tolist()
+            assert all(len(owner.texts) == len(set(owner.codes)) for owner in owners)
 
 
 def dense(block: RowBlock, n_features: int) -> np.ndarray:

@@ -1,0 +1,119 @@
+"""What records have beside features and target, as arguments of a fit: weights, offsets, units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_consistent_length
+
+from dpfit.data.attributes import ATTRIBUTES, AttributeColumn, offset_and_weight
+from dpfit.data.encode import CellFault, CodedText
+from dpfit.data.owners import OwnerColumn, owners_of
+from dpfit.data.parquet_columns import as_text, is_text
+from dpfit.errors import DataError, UsageError
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_SOURCE: Final = "the data"
+_REFUSED: Final = {
+    "weight": "has a negative weight",
+    "exposure": "has an exposure that is not positive",
+}
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """Of all records, or of a block of them.
+
+    Attributes
+    ----------
+    offset, weight : float64 array, shape (n,), or None
+    owner : CodedText or None
+        Identifiers of the privacy units, as readers of files find them.
+    """
+
+    offset: Floats | None = None
+    weight: Floats | None = None
+    owner: CodedText | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], X: Any) -> Attributes:
+        """Check what was given, by role.
+
+        Parameters
+        ----------
+        given : mapping of str to array-like, shape (n,)
+            ``weight``, ``offset``, ``exposure`` and ``unit``.
+        X : array or sparse matrix, shape (n, d)
+            The records.
+
+        Raises
+        ------
+        ValueError
+            An array is of another shape, or has a number or an identifier that cannot be used.
+        """
+        numbers = {role: _numbers(role, given[role], X) for role in ATTRIBUTES if role in given}
+        offset, weight = offset_and_weight(numbers)
+        return cls(offset, weight, _owners(given["unit"], X) if "unit" in given else None)
+
+    def of_rows(self, start: int, stop: int) -> Attributes:
+        """Of the records from one to another."""
+        return Attributes(
+            None if self.offset is None else self.offset[start:stop],
+            None if self.weight is None else self.weight[start:stop],
+            None if self.owner is None else _part(self.owner, start, stop),
+        )
+
+
+def column_name(role: str, values: Any, features: Sequence[str] = ()) -> str:
+    """What a model or a ledger calls the column: the name of a series, or its role.
+
+    A series that was made of a feature still has the name of that.
+    """
+    name = getattr(values, "name", None)
+    return name if isinstance(name, str) and name and name not in features else role
+
+
+def _numbers(role: str, values: Any, X: Any) -> Floats:
+    numbers = check_array(values, ensure_2d=False, dtype=np.float64, input_name=role)
+    if numbers.ndim != 1:
+        raise UsageError(f"--{role} must be 1D array or scalar")
+    check_consistent_length(X, numbers)
+    if AttributeColumn(role, role, 0).refused(numbers).any():
+        raise DataError(_REFUSED[role], path=_SOURCE)
+    return np.asarray(numbers)
+
+
+def _owners(unit: Any, X: Any) -> CodedText:
+    """Identifiers by the rules of the files: whole numbers are the texts of their digits."""
+    identifiers = np.asarray(unit)
+    if identifiers.ndim != 1:
+        raise UsageError("--unit must be one identifier for each row")
+    check_consistent_length(X, identifiers)
+    whole = identifiers.dtype.kind in "iu"
+    try:
+        array = pa.array(identifiers) if whole else pa.array(identifiers.tolist())
+        if not (is_text(array.type) or pa.types.is_integer(array.type)):
+            raise TypeError
+        return owners_of(as_text(array), OwnerColumn("unit", 0), na=())
+    except CellFault:
+        raise DataError("has an empty identifier of a unit", path=_SOURCE) from None
+    except (pa.ArrowException, TypeError, ValueError):
+        raise DataError("its units are neither texts nor whole numbers", path=_SOURCE) from None
+
+
+def _part(owners: CodedText, start: int, stop: int) -> CodedText:
+    """Of some records, with the texts of these alone, in order of appearance."""
+    found, first, codes = np.unique(
+        owners.codes[start:stop], return_index=True, return_inverse=True
+    )
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return CodedText(place[codes].astype(np.int64), [owners.texts[code] for code in found[order]])
