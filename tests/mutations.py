@@ -1931,7 +1931,7 @@ FAULTS = [
     Fault(
         "unit's identifier left out of the choice",
         "privacy/owner_choice.py",
-        "contents = mixed(digests ^ _words_of(identifiers)[owners])",
+        "contents = mixed(digests ^ words_of(identifiers)[owners])",
         "contents = mixed(digests)",
         "tests/privacy/test_owner_choice.py",
     ),

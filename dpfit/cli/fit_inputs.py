@@ -68,7 +68,7 @@ class FitInputs:
         """
         rows = RowInputs.from_options(options, options.inputs)
         files = RunFiles.from_options(options, ".model.json")
-        _check_cluster(options, rows)
+        _check_cluster(options)
         _check_keeping(options, rows)
         return cls(
             request=_request(options, rows, files.dataset),
@@ -227,7 +227,7 @@ def _storage_of_worker(storage: Storage) -> Storage:
     return replace(storage, folder=storage.folder and os.path.abspath(storage.folder))
 
 
-def _check_cluster(options: FitOptions, rows: RowInputs) -> None:
+def _check_cluster(options: FitOptions) -> None:
     from dpfit.cli.cluster import check_address
 
     if options.cluster is None:
@@ -235,10 +235,6 @@ def _check_cluster(options: FitOptions, rows: RowInputs) -> None:
             raise UsageError("--insecure-cluster belongs to --cluster")
         return
     check_address(options.cluster, insecure=options.insecure_cluster)
-    if rows.reader.options.unit_column is not None:
-        raise UsageError(
-            "--cluster: a unit's rows may be on several workers", hint="fit with --unit without it"
-        )
     if options.inputs == ["-"]:
         raise UsageError("--cluster: workers cannot read this process's standard input")
 

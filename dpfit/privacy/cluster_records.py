@@ -1,8 +1,8 @@
-"""Private records that stay on the workers which read them; only sums over them come back."""
+"""Private records that stay on the workers of a cluster; only sums over them come back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,6 +12,7 @@ from distributed import get_worker
 from numpy.typing import NDArray
 
 from dpfit.data.reader import Reader, ReadOptions, no_records
+from dpfit.data.rows import RowBlock
 from dpfit.design.grid import Grid
 from dpfit.design.storage import Storage
 from dpfit.errors import UsageError
@@ -22,6 +23,7 @@ from dpfit.privacy.private_records import PrivateRecords, check_number
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.questions import Question
 from dpfit.privacy.summary import Summary
+from dpfit.privacy.unit_exchange import UnitExchange, exchanged
 
 if TYPE_CHECKING:
     from dpfit.privacy.workers import Workers
@@ -30,7 +32,7 @@ Integers: TypeAlias = NDArray[np.int64]
 
 
 class ClusterCollected:
-    """Records as the workers read them.
+    """Records as the workers read them, those of a privacy unit on one worker.
 
     Parameters
     ----------
@@ -64,9 +66,18 @@ class ClusterCollected:
         storage: Storage,
     ) -> None:
         self._workers = workers
-        read = partial(_read, options=options, grid=grid, source=source, storage=storage)
         shares = [part.tolist() for part in np.array_split(np.array(paths), len(workers))]
-        self._collected = workers.each(read, shares)
+        place: dict[str, Any] = {
+            "options": options,
+            "grid": grid,
+            "source": source,
+            "storage": storage,
+        }
+        if options.unit_column is None:
+            self._collected = workers.each(partial(_read, **place), shares)
+        else:
+            begun = partial(_begun, n_workers=len(workers), **place)
+            self._collected = exchanged(workers, workers.each(begun, shares))
         self._summaries = workers.results(workers.each(_summary, self._collected))
         if not self.summary().n_rows:
             raise no_records(paths[0])
@@ -152,19 +163,27 @@ class ClusterRecords:
         raise RuntimeError("the rows are on the workers of a cluster")
 
 
-def _read(
-    paths: list[str],
-    *,
-    options: ReadOptions,
-    grid: Grid,
-    source: str,
-    storage: Storage,
-) -> CollectedRecords:
+def _read(paths: list[str], **place: Any) -> CollectedRecords:
+    blocks, collected = _opened(paths, **place)
+    collected.collect(blocks)
+    return collected
+
+
+def _begun(paths: list[str], *, n_workers: int, storage: Storage, **place: Any) -> UnitExchange:
+    blocks, collected = _opened(paths, storage=storage, **place)
+    entries = storage.chunk_entries
+    return UnitExchange(blocks, collected, entries=entries, n_workers=n_workers)
+
+
+def _opened(
+    paths: list[str], *, options: ReadOptions, grid: Grid, source: str, storage: Storage
+) -> tuple[Iterator[RowBlock], CollectedRecords]:
+    """What a worker reads, and what takes it up."""
     threads = get_worker().state.nthreads
     collected = CollectedRecords(grid, source, threads=threads, storage=storage)
-    if paths:
-        collected.collect(Reader(paths, replace(options, threads=threads)).blocks())
-    return collected
+    if not paths:
+        return iter(()), collected
+    return Reader(paths, replace(options, threads=threads)).blocks(), collected
 
 
 def _summary(collected: CollectedRecords) -> Summary:

@@ -181,7 +181,7 @@ class CollectedRecords(StaysHere):
 
     def _by_owner(self, records: PrivateRecords, most: int) -> PrivateRecords:
         """The records of each unit that take part, side by side."""
-        owners = np.concatenate(self._owners)
+        owners = np.concatenate([np.zeros(0, np.int64), *self._owners])
         attributes = (records.target, records.offset, records.shares)
         contents = contents_of(
             records.design.row_digests(), attributes, owners, self._identifiers.texts

@@ -156,7 +156,6 @@ def test_the_number_of_rows_is_a_divisor_and_that_of_units_is_checked(dpfit: Any
         ((*UNIT, "--algo", "dp-screen"), "with --unit choose dp-ight or dp-gd"),
         ((*UNIT, "--algo", "dp-iht", "--sparsity", "1"), "protects rows, not units"),
         ((*UNIT, "--loss", "absolute"), "--loss absolute has no algorithm for --unit"),
-        ((*UNIT, "--cluster", "local:2"), "a unit's rows may be on several workers"),
         (("--unit", "nobody", *UNIT[2:]), "the unit column 'nobody' is not among the columns"),
         (("--unit", "y", *UNIT[2:]), "cannot be both the label and the unit"),
         (
