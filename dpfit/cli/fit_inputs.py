@@ -178,7 +178,7 @@ class FitInputs:
 
         # The first file's columns hold for all: a worker may never see that file.
         reader = self.rows.reader
-        return ClusterCollected(
+        return ClusterCollected.read(
             workers,
             [_path_of_worker(path) for path in reader.paths],
             replace(reader.options, feature_map=reader.feature_map),

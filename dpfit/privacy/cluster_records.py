@@ -32,31 +32,29 @@ Integers: TypeAlias = NDArray[np.int64]
 
 
 class ClusterCollected:
-    """Records as the workers read them, those of a privacy unit on one worker.
+    """Records as they were read, those of a privacy unit on one worker.
 
     Parameters
     ----------
     workers : Workers
-        Each reads a run of the files, of about equal number.
-    paths : sequence of str
-        As the workers find them.
-    options : ReadOptions
-        For all files.
-    grid : Grid
-        The record map at its finest.
-    source : str
-        What to call the input in messages.
-    storage : Storage
-        Of each worker.
+        Where they are.
+    collected : sequence of futures of CollectedRecords
+        One a worker.
 
     Raises
     ------
     DataError, StorageError
-        What a worker met when it read; or no file holds a record.
+        What a worker met when it read.
     """
 
-    def __init__(
-        self,
+    def __init__(self, workers: Workers, collected: Sequence[Any]) -> None:
+        self._workers = workers
+        self._collected = collected
+        self._summaries = workers.results(workers.each(_summary, collected))
+
+    @classmethod
+    def read(
+        cls,
         workers: Workers,
         paths: Sequence[str],
         options: ReadOptions,
@@ -64,8 +62,29 @@ class ClusterCollected:
         source: str,
         *,
         storage: Storage,
-    ) -> None:
-        self._workers = workers
+    ) -> ClusterCollected:
+        """Have files read, each worker a run of them of about equal number.
+
+        Parameters
+        ----------
+        workers : Workers
+            The readers.
+        paths : sequence of str
+            As the workers find them.
+        options : ReadOptions
+            For all files.
+        grid : Grid
+            The record map at its finest.
+        source : str
+            What to call the input in messages.
+        storage : Storage
+            Of each worker.
+
+        Raises
+        ------
+        DataError, StorageError
+            What a worker met when it read; or no file holds a record.
+        """
         shares = [part.tolist() for part in np.array_split(np.array(paths), len(workers))]
         place: dict[str, Any] = {
             "options": options,
@@ -74,13 +93,14 @@ class ClusterCollected:
             "storage": storage,
         }
         if options.unit_column is None:
-            self._collected = workers.each(partial(_read, **place), shares)
+            collected = workers.each(partial(_read, **place), shares)
         else:
             begun = partial(_begun, n_workers=len(workers), **place)
-            self._collected = exchanged(workers, workers.each(begun, shares))
-        self._summaries = workers.results(workers.each(_summary, self._collected))
-        if not self.summary().n_rows:
+            collected = exchanged(workers, workers.each(begun, shares))
+        found = cls(workers, collected)
+        if not found.summary().n_rows:
             raise no_records(paths[0])
+        return found
 
     def summary(self) -> Summary:
         """What is read off all records."""

@@ -104,7 +104,7 @@ def test_any_number_of_workers_gives_the_same_bits(
             workers = Workers(client)
             assert len(workers) == n_workers
             for request, outcome in zip(CONFIGURATIONS, outcomes, strict=True):
-                collected = ClusterCollected(
+                collected = ClusterCollected.read(
                     workers, paths, options, finest_grid(request), "parts", storage=IN_MEMORY
                 )
                 fit = LinearFit(request, collected, layout=Layout, source="parts")

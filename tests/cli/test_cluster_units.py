@@ -16,6 +16,7 @@ from distributed import Client
 
 from cluster_processes import Cluster
 from dpfit.data.reader import Reader, ReadOptions
+from dpfit.data.schema import ColumnRole
 from dpfit.design.storage import Storage
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import finest_grid
@@ -36,22 +37,24 @@ REQUEST = FitRequest(
     unit="who",
     max_rows_per_unit=4,
 )
+TABLE = ReadOptions(format="csv", unit="who", columns={"kind": ColumnRole("ignore")})
 CONFIGURATIONS = [
-    (REQUEST, ReadOptions(format="csv", label="many", unit="who")),
+    (REQUEST, replace(TABLE, label="many")),
     (
         replace(REQUEST, algorithm="dp-ight", sparsity=2, loss="squared", max_rows_per_unit=9),
-        ReadOptions(format="csv", label="y", unit="who", weight="b"),
+        replace(TABLE, label="y", weight="b"),
     ),
     (
         replace(REQUEST, loss="multinomial", unit_clip=4.0),
-        ReadOptions(format="csv", label="kind", unit="who"),
+        replace(TABLE, label="kind", columns={}),
     ),
     (
         replace(REQUEST, loss="poisson", exposed=True),
-        ReadOptions(format="csv", label="y", unit="who", offset="b"),
+        replace(TABLE, label="y", offset="b"),
     ),
 ]
 RUN = ("--eps", "4", "--delta", "0.001", "--seed", "1", "--dataset", "d", "-q", "--force")
+SCHEMA = '[columns]\nkind = { role = "ignore" }\n'
 RUN = (*RUN, "--max-rows-per-unit", "4", "--unit")
 
 
@@ -92,7 +95,7 @@ def test_any_number_of_workers_gives_the_same_bits(parts: list[str], cluster: Cl
         request, options = CONFIGURATIONS[asked]
         found = Reader(parts, options).feature_map
         options, grid = replace(options, feature_map=found), finest_grid(request)
-        read = ClusterCollected(workers, parts, options, grid, "parts", storage=storage)
+        read = ClusterCollected.read(workers, parts, options, grid, "parts", storage=storage)
         assert read.summary().n_owners == PEOPLE
         return outcome(LinearFit(request, read, layout=Layout, source="parts"))
 
@@ -120,7 +123,7 @@ def test_from_the_shell(dpfit: Any, parts: list[str], cluster: Cluster, kind: st
     unit = ("qid", "--index-base", "1") if kind == "svm" else ("who", "--label", "many")
     run = ("fit", *names, *RUN, *unit)
     if kind == "csv":
-        (dpfit.folder / "s.toml").write_text('[columns]\nkind = { role = "ignore" }\n')
+        (dpfit.folder / "s.toml").write_text(SCHEMA)
         run = (*run, "--schema", "s.toml")
     assert dpfit.here(*run, "-o", "wanted.json").status == 0
     cluster.worker()
@@ -157,10 +160,11 @@ def test_a_fault_in_the_data_is_told_as_in_one_process(
     """Its file and line, whichever worker read it; nothing is charged."""
     with open(parts[2], "a", encoding="utf-8") as stream:
         stream.write(",0.5,0.5,1,1,x\n")
+    (dpfit.folder / "s.toml").write_text(SCHEMA)
     cluster.worker()
     cluster.worker()
     where = ("--cluster", cluster.address, "--insecure-cluster")
-    ended = dpfit("fit", *parts, *RUN, "who", "--label", "y", *where)
+    ended = dpfit("fit", *parts, *RUN, "who", "--label", "y", "--schema", "s.toml", *where)
     assert ended.status == 3
     assert f"{parts[2]}:142: column 'who' (field 1) is empty" in ended.err
     assert not list(dpfit.folder.glob("*.ledger.json"))

@@ -38,8 +38,7 @@ class Noting(CollectedRecords):
     """Keeps the blocks."""
 
     def __init__(self) -> None:
-        grid = Grid.for_rows(1.0, RowMap.CLIP, intercept=True)
-        super().__init__(grid, "rows", threads=1, storage=IN_MEMORY)
+        super().__init__(Grid(1.0, RowMap.CLIP, 20, True), "rows", threads=1, storage=IN_MEMORY)
         self.blocks: list[RowBlock] = []
 
     def collect(self, blocks) -> None:  # type: ignore[no-untyped-def]
@@ -59,8 +58,7 @@ def test_each_row_arrives_once_and_units_stay_whole(
             blocks.append(block_of(units, first))
             first += len(units)
             sent.update(f"p{unit}" for unit in units)
-        of_all = {"entries": entries, "n_workers": len(read)}
-        sides.append(UnitExchange(iter(blocks), Noting(), **of_all))
+        sides.append(UnitExchange(iter(blocks), Noting(), entries=entries, n_workers=len(read)))
     got: list[float] = []
     holders: list[set[str]] = []
     came = Counter[str]()
@@ -92,7 +90,7 @@ def test_units_are_spread_over_the_workers() -> None:
 def test_a_round_that_is_run_again_fails() -> None:
     """Dask runs a task again when its result is lost with a worker: rows must not be counted twice,
     nor those left out that were got before."""
-    side = UnitExchange(iter([block_of([1, 2], 0)]), Noting(), entries=10, n_workers=1)
+    side = UnitExchange(iter([block_of([1, 2], 0)]), Noting(), entries=4, n_workers=1)
     (share,) = side.read(0)
     with pytest.raises(StorageError, match="started again"):
         side.read(0)
