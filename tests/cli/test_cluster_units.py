@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import signal
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from cluster_processes import Cluster
 from dpfit.data.reader import Reader, ReadOptions
 from dpfit.data.schema import ColumnRole
 from dpfit.design.storage import Storage
+from dpfit.errors import StorageError
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import finest_grid
 from dpfit.fitting.request import FitRequest
@@ -168,3 +170,26 @@ def test_a_fault_in_the_data_is_told_as_in_one_process(
     assert ended.status == 3
     assert f"{parts[2]}:142: column 'who' (field 1) is empty" in ended.err
     assert not list(dpfit.folder.glob("*.ledger.json"))
+
+
+def test_a_worker_that_is_started_again_has_no_rows(parts: list[str], cluster: Cluster) -> None:
+    """Dask then runs its tasks again, at the same address: the run ends instead of going on with the
+    rows of the others."""
+    cluster.worker()
+    request, options = CONFIGURATIONS[0]
+    with Client(cluster.address) as client, socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{found.getsockname()[1]}"
+        found.close()
+        lost = cluster.worker(address)
+        workers = Workers(client)
+        options = replace(options, feature_map=Reader(parts, options).feature_map)
+        read = ClusterCollected.read(
+            workers, parts, options, finest_grid(request), "parts", storage=Storage()
+        )
+        fit = LinearFit(request, read, layout=Layout, source="parts")
+        lost.kill()
+        lost.wait()
+        cluster.worker(address)
+        with pytest.raises(StorageError, match="started again"):
+            fit.run(lambda _: None, lambda _: None)
