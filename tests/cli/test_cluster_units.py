@@ -173,8 +173,8 @@ def test_a_fault_in_the_data_is_told_as_in_one_process(
 
 
 def test_a_worker_that_is_started_again_has_no_rows(parts: list[str], cluster: Cluster) -> None:
-    """Dask then runs its tasks again, at the same address: the run ends instead of going on with the
-    rows of the others."""
+    """Dask runs its tasks there again, at the same address: the run ends instead of going on with
+    the rows of the others."""
     cluster.worker()
     request, options = CONFIGURATIONS[0]
     with Client(cluster.address) as client, socket.socket() as found:
