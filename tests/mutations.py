@@ -2062,6 +2062,13 @@ FAULTS = [
         "tests/privacy/test_unit_exchange.py",
     ),
     Fault(
+        "costs for different units added up for one",
+        "cli/protected.py",
+        "None if unit is None else str(unit)",
+        "None",
+        "tests/cli/test_unit.py",
+    ),
+    Fault(
         "units of one worker counted for all",
         "privacy/summary.py",
         "return sum(found) if found else None",
