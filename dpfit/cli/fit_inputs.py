@@ -176,12 +176,13 @@ class FitInputs:
         """Rows that stay on the workers which read them."""
         from dpfit.privacy.cluster_records import ClusterCollected
 
-        # The first file's columns hold for all: a worker may never see that file.
+        # What the first file says holds for all: a worker may never see that file.
         reader = self.rows.reader
+        options = replace(reader.options, textual_labels=reader.labels_are_text())
         return ClusterCollected.read(
             workers,
             [_path_of_worker(path) for path in reader.paths],
-            replace(reader.options, feature_map=reader.feature_map),
+            replace(options, feature_map=reader.feature_map),
             finest_grid(self.request),
             self.files.source,
             storage=_storage_of_worker(self.request.storage),
