@@ -243,9 +243,6 @@ def _check_cluster(options: FitOptions) -> None:
 def _check_keeping(options: FitOptions, rows: RowInputs) -> None:
     if not options.keep_cache:
         return
-    unit = rows.reader.options.unit_column
-    if unit is not None:
-        raise UsageError("--keep-cache keeps rows, not whose they are: it does not go with --unit")
     if options.cache is None or options.cluster is not None:
         raise UsageError("--keep-cache needs --cache DIR, and no --cluster")
     if options.inputs == ["-"]:
