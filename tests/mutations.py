@@ -1213,8 +1213,8 @@ FAULTS = [
     Fault(
         "kept rows used without what belongs to each",
         "privacy/kept_records.py",
-        "if found is not None and _fit_together(found, owned) and _in_bounds(found.chunks, reader):",
-        "if found is not None and _in_bounds(found.chunks, reader):",
+        "_fit_together(found, owned) and _in_bounds(found.chunks, reader):",
+        "_in_bounds(found.chunks, reader):",
         "tests/cli/test_kept_rows.py",
     ),
     Fault(
