@@ -73,6 +73,7 @@ def test_algorithms_see_released_values_only() -> None:
             "private_records",
             "collected_records",
             "cluster_records",
+            "unit_exchange",
             "workers",
             "questions",
             "charged_releases",

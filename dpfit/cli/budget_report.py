@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from dpfit.cli.protected import ROW, Protected, Spent, spent_by_protected
 from dpfit.privacy.accountant import Cost, gaussian_cost
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.canonical_json import Json
@@ -19,6 +20,11 @@ Rows: TypeAlias = list[tuple[str, str]]
 
 _BISECTIONS: Final = 40
 _REMEMBERED: Final = 1024  # costs of runs; most are alike
+# A replaced unit may differ in one row; a row that is taken away leaves the rest of its unit.
+_SHARED: Final = {
+    Adjacency.REPLACE_ONE: "a single row, by all runs",
+    Adjacency.ADD_REMOVE: "nothing by itself: the runs are for different records",
+}
 
 
 def ledger_json(
@@ -27,6 +33,7 @@ def ledger_json(
     """The whole report as JSON values; an unbounded epsilon is null."""
     outcomes = document.outcomes()
     total = document.cost(adjacency)
+    protected = spent_by_protected(document, adjacency)
     return {
         "schema_version": 1,
         "adjacency": str(adjacency),
@@ -47,6 +54,10 @@ def ledger_json(
             }
             for entry, cost in document.charges(adjacency)
         ],
+        "protected": [
+            {**one.to_json(), "runs": spent.runs, **_cost_json(spent.cost, deltas)}
+            for one, spent in protected.items()
+        ],
         "total": _cost_json(total, deltas),
         "left": _left_json(document.cap, total),
     }
@@ -55,7 +66,7 @@ def ledger_json(
 def ledger_rows(
     document: LedgerDocument, adjacency: Adjacency, deltas: tuple[float, ...]
 ) -> Iterator[tuple[str, Rows]]:
-    """Titled two-column tables: each run, then the total."""
+    """Titled two-column tables: each run, what was spent on units, then the total."""
     outcomes = document.outcomes()
     for number, (entry, cost) in enumerate(document.charges(adjacency), start=1):
         rows = [
@@ -67,11 +78,26 @@ def ledger_rows(
             *_cost_rows(cost, deltas),
         ]
         yield f"run {number}, {entry.get('time')}", rows
-    total = document.cost(adjacency)
+    total, protected = document.cost(adjacency), spent_by_protected(document, adjacency)
+    of_what: Rows = []
+    if len(protected) > 1:
+        of_what = [("protects", _SHARED[adjacency])]
+        yield from _unit_tables(protected, adjacency, deltas)
     yield (
         f"spent in total ({adjacency})",
-        [*_cost_rows(total, deltas), *_left_rows(document.cap, total)],
+        [*of_what, *_cost_rows(total, deltas), *_left_rows(document.cap, total)],
     )
+
+
+def _unit_tables(
+    protected: dict[Protected, Spent], adjacency: Adjacency, deltas: tuple[float, ...]
+) -> Iterator[tuple[str, Rows]]:
+    runs = sum(spent.runs for spent in protected.values())
+    for one, spent in protected.items():
+        if one != ROW:
+            counted = f"{spent.runs} of {runs}; the others do not protect a whole {one.record}"
+            rows = [("runs", counted), *_cost_rows(spent.cost, deltas)]
+            yield f"spent on a {one} ({adjacency})", rows
 
 
 def _method(entry: Json) -> str:
@@ -91,9 +117,7 @@ def _asked(entry: Json) -> str:
     budget = entry.get("budget")
     numbers = budget.items() if isinstance(budget, dict) else ()
     asked = ", ".join(f"{name} {value:g}" for name, value in numbers if isinstance(value, float))
-    relation = f"{entry.get('adjacency')} of a {entry.get('record', 'row')}"
-    if "unit" in entry:
-        relation += f": {entry['unit']}"
+    relation = f"{entry.get('adjacency')} of a {Protected.by(entry)}"
     return f"{asked or 'no budget'} ({relation})"
 
 

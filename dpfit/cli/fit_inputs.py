@@ -69,7 +69,7 @@ class FitInputs:
         """
         rows = RowInputs.from_options(options, options.inputs)
         files = RunFiles.from_options(options, ".model.json")
-        _check_cluster(options, rows)
+        _check_cluster(options)
         _check_keeping(options, rows)
         return cls(
             request=_request(options, rows, files.dataset),
@@ -172,12 +172,13 @@ class FitInputs:
         """Rows that stay on the workers which read them."""
         from dpfit.privacy.cluster_records import ClusterCollected
 
-        # The first file's columns hold for all: a worker may never see that file.
+        # What the first file says holds for all: a worker may never see that file.
         reader = self.rows.reader
-        return ClusterCollected(
+        options = replace(reader.options, textual_labels=reader.labels_are_text())
+        return ClusterCollected.read(
             workers,
             [_path_of_worker(path) for path in reader.paths],
-            replace(reader.options, feature_map=reader.feature_map),
+            replace(options, feature_map=reader.feature_map),
             finest_grid(self.request),
             self.files.source,
             storage=_storage_of_worker(self.request.storage),
@@ -220,7 +221,7 @@ def _storage_of_worker(storage: Storage) -> Storage:
     return replace(storage, folder=storage.folder and os.path.abspath(storage.folder))
 
 
-def _check_cluster(options: FitOptions, rows: RowInputs) -> None:
+def _check_cluster(options: FitOptions) -> None:
     from dpfit.cli.cluster import check_address
 
     if options.cluster is None:
@@ -228,10 +229,6 @@ def _check_cluster(options: FitOptions, rows: RowInputs) -> None:
             raise UsageError("--insecure-cluster belongs to --cluster")
         return
     check_address(options.cluster, insecure=options.insecure_cluster)
-    if rows.reader.options.unit_column is not None:
-        raise UsageError(
-            "--cluster: a unit's rows may be on several workers", hint="fit with --unit without it"
-        )
     if options.inputs == ["-"]:
         raise UsageError("--cluster: workers cannot read this process's standard input")
 
@@ -239,9 +236,6 @@ def _check_cluster(options: FitOptions, rows: RowInputs) -> None:
 def _check_keeping(options: FitOptions, rows: RowInputs) -> None:
     if not options.keep_cache:
         return
-    unit = rows.reader.options.unit_column
-    if unit is not None:
-        raise UsageError("--keep-cache keeps rows, not whose they are: it does not go with --unit")
     if options.cache is None or options.cluster is not None:
         raise UsageError("--keep-cache needs --cache DIR, and no --cluster")
     if options.inputs == ["-"]:

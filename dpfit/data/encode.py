@@ -62,6 +62,11 @@ class CodedText:
     codes: NDArray[np.int64]
     texts: list[str]
 
+    def at(self, rows: NDArray[np.int64]) -> CodedText:
+        """Some of the rows, none of them null, with their texts alone."""
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        return CodedText(codes, [self.texts[code] for code in used])
+
 
 def coded_text(array: pa.Array, na: Collection[str] = ()) -> CodedText:
     """Distinct texts of a string or dictionary array, blanks at their ends removed.

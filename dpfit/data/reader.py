@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from typing import BinaryIO
 
 from dpfit.data.features import FeatureMap
@@ -63,6 +64,18 @@ class Reader:
             self._opened = self._open(0)
         return self._input.feature_map
 
+    def labels_are_text(self) -> bool | None:
+        """Whether the labels of a table are text, as declared or by the first records.
+
+        For who reads some of the files alone. None for LIBSVM, and where there are no records.
+        """
+        if self.format == "libsvm" or self.options.textual is not None:
+            return self.options.textual
+        with closing(self.blocks()) as blocks:
+            for block in blocks:
+                return block.target is not None and block.target.dtype == object
+        return None
+
     @property
     def index_base(self) -> int | None:
         """Base of the indices in the blocks; None for LIBSVM when it is not declared."""
@@ -85,7 +98,7 @@ class Reader:
         if not n_rows:
             raise no_records(self.paths[0])
 
-    def blocks(self) -> Iterator[RowBlock]:
+    def blocks(self) -> Generator[RowBlock, None, None]:
         """The rows of files that are a part of the input, and so may hold none."""
         first, self._opened = self._opened, None
         for i in range(len(self.paths)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,3 +51,19 @@ class RowBlock:
     @property
     def n_rows(self) -> int:
         return len(self.indptr) - 1
+
+    def at(self, rows: NDArray[np.int64]) -> RowBlock:
+        """Some of the rows; of the identifiers of units only theirs."""
+        lengths = np.diff(self.indptr)[rows]
+        indptr = np.append(np.zeros(1, np.int64), np.cumsum(lengths))
+        entries = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], lengths)
+        return replace(
+            self,
+            indptr=indptr,
+            indices=self.indices[entries],
+            values=self.values[entries],
+            target=None if self.target is None else self.target[rows],
+            offset=None if self.offset is None else self.offset[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            owner=None if self.owner is None else self.owner.at(rows),
+        )

@@ -1,8 +1,8 @@
-"""Private records that stay on the workers which read them; only sums over them come back."""
+"""Private records that stay on the workers of a cluster; only sums over them come back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,6 +12,7 @@ from distributed import get_worker
 from numpy.typing import NDArray
 
 from dpfit.data.reader import Reader, ReadOptions, no_records
+from dpfit.data.rows import RowBlock
 from dpfit.design.grid import Grid
 from dpfit.design.storage import Storage
 from dpfit.errors import UsageError
@@ -22,6 +23,7 @@ from dpfit.privacy.private_records import PrivateRecords, check_number
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.questions import Question
 from dpfit.privacy.summary import Summary
+from dpfit.privacy.unit_exchange import UnitExchange, exchanged
 
 if TYPE_CHECKING:
     from dpfit.privacy.workers import Workers
@@ -30,31 +32,29 @@ Integers: TypeAlias = NDArray[np.int64]
 
 
 class ClusterCollected:
-    """Records as the workers read them.
+    """Records as they were read, those of a privacy unit on one worker.
 
     Parameters
     ----------
     workers : Workers
-        Each reads a run of the files, of about equal number.
-    paths : sequence of str
-        As the workers find them.
-    options : ReadOptions
-        For all files.
-    grid : Grid
-        The record map at its finest.
-    source : str
-        What to call the input in messages.
-    storage : Storage
-        Of each worker.
+        Where they are.
+    collected : sequence of futures of CollectedRecords
+        One a worker.
 
     Raises
     ------
     DataError, StorageError
-        What a worker met when it read; or no file holds a record.
+        What a worker met when it read.
     """
 
-    def __init__(
-        self,
+    def __init__(self, workers: Workers, collected: Sequence[Any]) -> None:
+        self._workers = workers
+        self._collected = collected
+        self._summaries = workers.results(workers.each(_summary, collected))
+
+    @classmethod
+    def read(
+        cls,
         workers: Workers,
         paths: Sequence[str],
         options: ReadOptions,
@@ -62,14 +62,45 @@ class ClusterCollected:
         source: str,
         *,
         storage: Storage,
-    ) -> None:
-        self._workers = workers
-        read = partial(_read, options=options, grid=grid, source=source, storage=storage)
+    ) -> ClusterCollected:
+        """Have files read, each worker a run of them of about equal number.
+
+        Parameters
+        ----------
+        workers : Workers
+            The readers.
+        paths : sequence of str
+            As the workers find them.
+        options : ReadOptions
+            For all files.
+        grid : Grid
+            The record map at its finest.
+        source : str
+            What to call the input in messages.
+        storage : Storage
+            Of each worker.
+
+        Raises
+        ------
+        DataError, StorageError
+            What a worker met when it read; or no file holds a record.
+        """
         shares = [part.tolist() for part in np.array_split(np.array(paths), len(workers))]
-        self._collected = workers.each(read, shares)
-        self._summaries = workers.results(workers.each(_summary, self._collected))
-        if not self.summary().n_rows:
+        place: dict[str, Any] = {
+            "options": options,
+            "grid": grid,
+            "source": source,
+            "storage": storage,
+        }
+        if options.unit_column is None:
+            collected = workers.each(partial(_read, **place), shares)
+        else:
+            begun = partial(_begun, n_workers=len(workers), **place)
+            collected = exchanged(workers, workers.each(begun, shares))
+        found = cls(workers, collected)
+        if not found.summary().n_rows:
             raise no_records(paths[0])
+        return found
 
     def summary(self) -> Summary:
         """What is read off all records."""
@@ -152,19 +183,27 @@ class ClusterRecords:
         raise RuntimeError("the rows are on the workers of a cluster")
 
 
-def _read(
-    paths: list[str],
-    *,
-    options: ReadOptions,
-    grid: Grid,
-    source: str,
-    storage: Storage,
-) -> CollectedRecords:
+def _read(paths: list[str], **place: Any) -> CollectedRecords:
+    blocks, collected = _opened(paths, **place)
+    collected.collect(blocks)
+    return collected
+
+
+def _begun(paths: list[str], *, n_workers: int, storage: Storage, **place: Any) -> UnitExchange:
+    blocks, collected = _opened(paths, storage=storage, **place)
+    entries = storage.chunk_entries
+    return UnitExchange(blocks, collected, entries=entries, n_workers=n_workers)
+
+
+def _opened(
+    paths: list[str], *, options: ReadOptions, grid: Grid, source: str, storage: Storage
+) -> tuple[Iterator[RowBlock], CollectedRecords]:
+    """What a worker reads, and what takes it up."""
     threads = get_worker().state.nthreads
     collected = CollectedRecords(grid, source, threads=threads, storage=storage)
-    if paths:
-        collected.collect(Reader(paths, replace(options, threads=threads)).blocks())
-    return collected
+    if not paths:
+        return iter(()), collected
+    return Reader(paths, replace(options, threads=threads)).blocks(), collected
 
 
 def _summary(collected: CollectedRecords) -> Summary:

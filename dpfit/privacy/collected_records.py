@@ -130,12 +130,14 @@ class CollectedRecords(StaysHere):
         """All that was collected but the rows, as arrays of numbers."""
         parts = {"offset": self._offsets, "weight": self._weights}
         held: dict[str, Array] = {name: _joined(part) for name, part in parts.items() if part}
+        if self._owners:
+            held["owner"] = np.concatenate(self._owners)
+            held["units"] = _encoded(self._identifiers.texts)
         target = _joined(self._targets)
         if target.dtype != object:
             return {**held, "target": target}
         texts, codes = np.unique(target, return_inverse=True)
-        encoded = json.dumps(texts.tolist()).encode()
-        return {**held, "codes": codes, "texts": np.frombuffer(encoded, np.uint8)}
+        return {**held, "codes": codes, "texts": _encoded(texts.tolist())}
 
     def take_over(self, kept: KeptRows) -> None:
         """Have what another run collected."""
@@ -143,6 +145,9 @@ class CollectedRecords(StaysHere):
         self._builder.take_over(kept.chunks)
         self._offsets = [beside["offset"]] if "offset" in beside else []
         self._weights = [beside["weight"]] if "weight" in beside else []
+        if "owner" in beside:
+            self._owners = [beside["owner"]]
+            self._identifiers = IdTable(json.loads(beside["units"].tobytes()))
         if "target" in beside:
             self._targets = [beside["target"]]
         else:
@@ -181,7 +186,7 @@ class CollectedRecords(StaysHere):
 
     def _by_owner(self, records: PrivateRecords, most: int) -> PrivateRecords:
         """The records of each unit that take part, side by side."""
-        owners = np.concatenate(self._owners)
+        owners = np.concatenate([np.zeros(0, np.int64), *self._owners])
         attributes = (records.target, records.offset, records.shares)
         contents = contents_of(
             records.design.row_digests(), attributes, owners, self._identifiers.texts
@@ -233,6 +238,10 @@ class CollectedRecords(StaysHere):
             return None
         weights = _joined(self._weights)
         return np.asarray(np.fmin(weights, record_map.max_weight) / record_map.max_weight)
+
+
+def _encoded(texts: list[str]) -> Array:
+    return np.frombuffer(json.dumps(texts).encode(), np.uint8)
 
 
 def _joined(parts: list[Floats] | list[Target]) -> Floats:

@@ -207,7 +207,7 @@ class FactSettler:
             raise DataError(
                 "its target does not have exactly two values",
                 path=self._source,
-                hint="choose --loss multinomial for more classes, --loss squared for a real target",
+                hint="choose --loss multinomial or squared, or declare --labels to find the line",
             )
         if not _TWO <= n_labels <= MOST_CLASSES:
             raise DataError(

@@ -8,7 +8,7 @@ import stat
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from dpfit.design.storage import Storage
 from dpfit.errors import StorageError, UsageError, reason_of
 from dpfit.privacy.canonical_json import digest
 from dpfit.privacy.collected_records import CollectedRecords
+
+Array: TypeAlias = NDArray[Any]
 
 _FORM: Final = 1  # to be raised whenever the readers, the quantisation or the file change
 
@@ -47,7 +49,8 @@ def kept_records(
     assert storage.folder is not None
     key = key_of(reader, grid, storage)
     found = kept_rows(storage.folder, key)
-    if found is not None and _fit_together(found) and _in_bounds(found.chunks, reader):
+    owned = reader.options.unit_column is not None
+    if found is not None and _fit_together(found, owned) and _in_bounds(found.chunks, reader):
         kept = CollectedRecords(grid, source, threads=threads, storage=storage)
         kept.take_over(found)
         return kept, True
@@ -91,10 +94,13 @@ def _identity(path: str) -> Sequence[object]:
     return path, os.path.realpath(path), found.st_dev, found.st_ino, found.st_size, *times
 
 
-def _fit_together(found: KeptRows) -> bool:
-    """Whether each of the rows has a target, and what else a record has."""
+def _fit_together(found: KeptRows, owned: bool) -> bool:
+    """Whether each of the rows has a target, its unit, and what else a record has."""
     held = dict(found.beside)
     n_rows = sum(chunk.rows.n_rows for chunk in found.chunks)
+    units = held.pop("units", None), held.pop("owner", None)
+    if owned and not _units_fit(*units, n_rows):
+        return False
     texts = _texts(held.pop("texts")) if "texts" in held else []
     target = held.pop("codes" if texts else "target", None)
     if target is None or not n_rows or not held.keys() <= {"offset", "weight"}:
@@ -106,6 +112,15 @@ def _fit_together(found: KeptRows) -> bool:
         and all(array.dtype == np.float64 for array in held.values())
         and all(len(array) == n_rows for array in (target, *held.values()))
     )
+
+
+def _units_fit(encoded: Array | None, owner: Array | None, n_rows: int) -> bool:
+    """Whether each row has its unit, and each unit a name of its own and a row."""
+    if encoded is None or owner is None or owner.dtype != np.int64 or len(owner) != n_rows:
+        return False
+    names = _texts(encoded)
+    found = np.unique(owner)
+    return len(set(names)) == len(names) and np.array_equal(found, np.arange(len(names)))
 
 
 def _in_bounds(chunks: list[Chunk], reader: Reader) -> bool:
@@ -122,8 +137,8 @@ def _in_bounds(chunks: list[Chunk], reader: Reader) -> bool:
     return all(low <= one[0] and one[-1] < high for one in used)
 
 
-def _texts(encoded: NDArray[Any]) -> list[str]:
-    """The labels that are texts; none if they are not what is kept of such."""
+def _texts(encoded: Array) -> list[str]:
+    """Texts; none if they are not what is kept of such."""
     try:
         texts = json.loads(encoded.tobytes())
     except (RecursionError, ValueError):

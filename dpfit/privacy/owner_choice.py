@@ -79,14 +79,15 @@ def contents_of(
     identifiers : sequence of str
         Of the units.
     """
-    contents = mixed(digests ^ _words_of(identifiers)[owners])
+    contents = mixed(digests ^ words_of(identifiers)[owners])
     for attribute in attributes:
         if attribute is not None:
             contents = mixed(contents ^ bits_of(attribute))
     return contents
 
 
-def _words_of(texts: Sequence[str]) -> Words:
+def words_of(texts: Sequence[str]) -> Words:
+    """A public number of each identifier, shape (m,)."""
     hashed = b"".join(
         hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_WORD, key=_KEY).digest()
         for text in texts

@@ -82,7 +82,7 @@ class Summary:
 
     @classmethod
     def of_all(cls, parts: Sequence[Summary]) -> Summary:
-        """The summary of records in several places."""
+        """The summary of records in several places, none of which shares a unit with another."""
         filled = [part.columns for part in parts if part.columns[1] >= 0]
         ranges = [part.target_range for part in parts if part.target_range]
         return cls(
@@ -93,6 +93,7 @@ class Summary:
             _hull(ranges),
             _largest(part.offset for part in parts if part.offset is not None),
             _largest(part.weight for part in parts if part.weight is not None),
+            _total(part.n_owners for part in parts if part.n_owners is not None),
         )
 
 
@@ -113,6 +114,11 @@ def _distinct(target: Target) -> list[Label]:
     np.not_equal(ordered[1:], ordered[:-1], out=differs[1:])
     distinct: list[Label] = ordered[differs].tolist()
     return distinct
+
+
+def _total(numbers: Iterable[int]) -> int | None:
+    found = list(numbers)
+    return sum(found) if found else None
 
 
 def _hull(ranges: Sequence[tuple[_Number, _Number]]) -> tuple[_Number, _Number] | None:

@@ -1,7 +1,8 @@
-"""The workers of a Dask cluster: one task each a round, where the rows are, and none ever moved.
+"""The workers of a Dask cluster: one task each a round, where the rows are.
 
 Whoever can reach the scheduler can run code on the workers and read their rows. So connections are
-encrypted unless the user says otherwise, and nothing here makes the records leave their worker.
+encrypted unless the user says otherwise, and nothing makes private records leave their worker: only
+rows of units travel, while they are read (:mod:`dpfit.privacy.unit_exchange`).
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def test_any_number_of_workers_gives_the_same_bits(
             workers = Workers(client)
             assert len(workers) == n_workers
             for request, outcome in zip(CONFIGURATIONS, outcomes, strict=True):
-                collected = ClusterCollected(
+                collected = ClusterCollected.read(
                     workers, paths, options, finest_grid(request), "parts", storage=IN_MEMORY
                 )
                 fit = LinearFit(request, collected, layout=Layout, source="parts")
@@ -157,6 +157,26 @@ def test_columns_are_matched_by_name_on_every_worker(dpfit: Any, cluster: Cluste
     assert (dpfit.folder / "c.json").read_bytes() == (dpfit.folder / "wanted.json").read_bytes()
     ended = dpfit("fit", "1.csv", "3.csv", *run, *where)
     assert (ended.status, "3.csv" in ended.err) == (3, True), ended.err
+
+
+def test_labels_are_of_one_kind_on_every_worker(dpfit: Any, cluster: Cluster) -> None:
+    """Texts where the first records have texts; where they have numbers the first text is told,
+    with its file and line."""
+    (dpfit.folder / "no.csv").write_text("y,a\n")
+    (dpfit.folder / "0.csv").write_text("y,a\n" + "0,1\n1,2\n" * 30)
+    (dpfit.folder / "a.csv").write_text("y,a\n" + "a,1\nb,2\n" * 30)
+    cluster.worker()
+    cluster.worker()
+    where = ("--cluster", cluster.address, "--insecure-cluster")
+    run = ("--label", "y", "--algo", "dp-gd", *BUDGET[:-2])
+    texts = ("fit", "no.csv", "a.csv", "0.csv", *run)
+    assert dpfit.here(*texts, "-o", "wanted.json").status == 0
+    ended = dpfit(*texts, *where, "-o", "c.json")
+    assert ended.status == 0, ended.err
+    assert (dpfit.folder / "c.json").read_bytes() == (dpfit.folder / "wanted.json").read_bytes()
+    ended = dpfit("fit", "0.csv", "a.csv", *run, *where)
+    assert ended.status == 3
+    assert "a.csv:2: the label is not a number" in ended.err
 
 
 def test_a_fault_in_the_data_is_told_as_in_one_process(

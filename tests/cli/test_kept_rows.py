@@ -34,6 +34,8 @@ def kept(dpfit: Any) -> None:
         for i in range(60)
     )
     Path("table.csv").write_text("y,a,b,w,o\n" + rows, encoding="utf-8")
+    owned = "".join(f"{i % 2},{i % 7},{'é' if i % 9 else 'p'}{i % 11}\n" for i in range(60))
+    Path("owned.csv").write_text("y,a,who\n" + owned, encoding="utf-8")
 
 
 def fit(dpfit: Any, *args: str, name: str = "tiny.svm") -> bytes:
@@ -41,6 +43,8 @@ def fit(dpfit: Any, *args: str, name: str = "tiny.svm") -> bytes:
     command = ["fit", name, *dpfit.budget, "--seed", "1", "-q", "--force", "-o", "m.json"]
     if name == "tiny.svm":
         command += dpfit.facts
+    elif name == "owned.csv":
+        command += ["--label", "y", "--unit", "who", "--max-rows-per-unit", "3"]
     else:
         command += ["--label", "y", "--weight", "w", "--offset", "o", "--max-weight", "2"]
     outcome = dpfit.here(*command, *args)
@@ -55,7 +59,7 @@ def forbid_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Reader, "__iter__", read)
 
 
-@pytest.mark.parametrize("name", ["tiny.svm", "table.csv"])
+@pytest.mark.parametrize("name", ["tiny.svm", "table.csv", "owned.csv"])
 def test_a_second_fit_reads_nothing(dpfit: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The same model as without a cache, whatever is kept beside the rows."""
     plain = fit(dpfit, name=name)
@@ -243,6 +247,35 @@ def test_wrong_rows_are_made_again(dpfit: Any, change: Callable[[bytearray, Any]
     rewritten(file, change)
     assert file.read_bytes() != whole
     assert fit(dpfit, *CACHE, name="table.csv") == model
+    assert file.read_bytes() == whole
+
+
+def other_owner(body: bytearray, contents: Any) -> None:
+    """The last row belongs to a unit that has no name."""
+    start, _, count = contents["beside"]["owner"]
+    np.frombuffer(body, np.int64, count, start)[-1] = 1000
+
+
+def no_owner(body: bytearray, contents: Any) -> None:
+    """A unit without a row."""
+    start, _, count = contents["beside"]["owner"]
+    owner = np.frombuffer(body, np.int64, count, start)
+    owner[owner == owner[-1]] = owner[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [other_owner, no_owner, without("owner"), without("units"), beside("owner", 2, 5)],
+    ids=["other owner", "no row", "no owners", "no names", "short owners"],
+)
+def test_wrong_units_are_made_again(dpfit: Any, change: Callable[[bytearray, Any], Any]) -> None:
+    """Each row has a unit, and each unit a row."""
+    model = fit(dpfit, *CACHE, name="owned.csv")
+    [file] = KEPT.iterdir()
+    whole = file.read_bytes()
+    rewritten(file, change)
+    assert file.read_bytes() != whole
+    assert fit(dpfit, *CACHE, name="owned.csv") == model
     assert file.read_bytes() == whole
 
 

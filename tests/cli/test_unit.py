@@ -91,6 +91,35 @@ def test_delta_is_for_units(dpfit: Any) -> None:
     assert "above" not in dpfit.here(*asked, "0.02").err
 
 
+def test_costs_for_different_units_are_not_one(dpfit: Any) -> None:
+    """``dpfit budget`` tells what was spent on each, how many runs that are, and what the total of
+    all of them is for."""
+    for unit in ("who", "who", "a"):
+        run = ("--unit", unit, *UNIT[2:], "--n-rows", "300", "--labels", "0,1", "--label", "y")
+        asked = ("--eps", "1", "--delta", "1e-5", "--ledger", "l.json", "-o", "m.json", "--force")
+        assert dpfit.here("fit", "d.csv", *run, *asked).status == 0
+    report = json.loads(dpfit.here("budget", "l.json", "--json", "--delta", "1e-5").out)
+    mu = [(spent["record"], spent["unit"], spent["runs"]) for spent in report["protected"]]
+    assert mu == [("unit", "who", 2), ("unit", "a", 1)]
+    squared = [spent["mu"] ** 2 for spent in report["protected"]]
+    assert squared[0] == pytest.approx(2 * squared[1])
+    assert report["total"]["mu"] ** 2 == pytest.approx(3 * squared[1])
+    text = dpfit.here("budget", "l.json").out
+    assert "spent on a unit: who (replace-one)" in text
+    assert "2 of 3; the others do not protect a whole unit" in text
+    assert "a single row, by all runs" in text
+    removed = dpfit.here("budget", "l.json", "--adjacency", "add-remove").out
+    assert "nothing by itself: the runs are for different records" in removed
+
+
+def test_costs_for_one_unit_are_one(dpfit: Any) -> None:
+    """No more is said than of rows."""
+    fitted(dpfit, "d.csv", *TABLE, "--ledger", "l.json")
+    text = dpfit.here("budget", "l.json").out
+    assert "spent in total" in text
+    assert "spent on a" not in text
+
+
 def test_a_model_predicts_with_and_without_the_column(dpfit: Any) -> None:
     """The unit is no feature."""
     model = fitted(dpfit, "d.csv", *TABLE)
@@ -163,7 +192,6 @@ def test_the_number_of_rows_is_a_divisor_and_that_of_units_is_checked(dpfit: Any
         ((*UNIT, "--algo", "dp-screen"), "with --unit choose dp-ight or dp-gd"),
         ((*UNIT, "--algo", "dp-iht", "--sparsity", "1"), "protects rows, not units"),
         ((*UNIT, "--loss", "absolute"), "--loss absolute has no algorithm for --unit"),
-        ((*UNIT, "--cluster", "local:2"), "a unit's rows may be on several workers"),
         (("--unit", "nobody", *UNIT[2:]), "the unit column 'nobody' is not among the columns"),
         (("--unit", "y", *UNIT[2:]), "cannot be both the label and the unit"),
         (

@@ -16,10 +16,14 @@ from hypothesis import strategies as st
 from dpfit.data.owners import coded
 from dpfit.data.rows import RowBlock
 from dpfit.design.grid import RowMap
+from dpfit.design.storage import IN_MEMORY
 from dpfit.fitting.linear_fit import LinearFit
+from dpfit.fitting.plan import finest_grid
 from dpfit.fitting.request import FitRequest
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
+from dpfit.privacy.cluster_records import ClusterCollected
+from dpfit.privacy.collected_records import CollectedRecords
 from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 from dpfit.privacy.mechanisms.noise import NoNoise
 from dpfit.privacy.owner_release import (
@@ -31,6 +35,8 @@ from dpfit.privacy.owner_release import (
 from dpfit.privacy.planned_release import PlannedRelease
 from dpfit.privacy.point import Point
 from dpfit.privacy.quantity import Quantity
+from dpfit.privacy.unit_exchange import UnitExchange, exchanged
+from workers_here import WorkersHere
 
 D = 4
 N_UNITS = 3
@@ -51,8 +57,11 @@ LOSSES = ("logistic", "squared", "huber", "poisson", "multinomial")
 K = 3
 
 
-def fitted(units: Sequence[list], request: FitRequest, first: int = 0) -> LinearFit:
-    """A planned fit of units, their rows by turns, and their identifiers from a number on."""
+def fitted(
+    units: Sequence[list], request: FitRequest, first: int = 0, readers: Sequence[int] = ()
+) -> LinearFit:
+    """A planned fit of units, their rows by turns, and their identifiers from a number on; on a
+    cluster whose workers read the rows in turn, if it says so."""
     rows = [(i, row) for i, unit in enumerate(units, first) for row in unit]
     rows = rows[::2] + rows[1::2]
     classes = {"logistic": 2, "multinomial": K}.get(str(request.loss))
@@ -69,7 +78,21 @@ def fitted(units: Sequence[list], request: FitRequest, first: int = 0) -> Linear
         weight=np.array([w for _, (_, _, w) in rows]),
         owner=coded([str(i) for i, _ in rows]),
     )
-    return LinearFit.of(request, [block], layout=Layout, source="units")
+    if not readers:
+        return LinearFit.of(request, [block], layout=Layout, source="units")
+    reader = np.resize(readers, len(rows))
+    parts = [[block.at(np.flatnonzero(reader == worker))] for worker in range(max(readers) + 1)]
+    return LinearFit(request, on_workers(parts, request), layout=Layout, source="units")
+
+
+def on_workers(parts: Sequence[list[RowBlock]], request: FitRequest) -> ClusterCollected:
+    """Rows on a cluster, by the worker that reads them."""
+    workers, sides = WorkersHere(len(parts)), []
+    for blocks in parts:
+        own = CollectedRecords(finest_grid(request), "units", threads=1, storage=IN_MEMORY)
+        read = (block for block in blocks if block.n_rows)
+        sides.append(UnitExchange(read, own, entries=6, n_workers=len(parts)))
+    return ClusterCollected(workers, exchanged(workers, sides))
 
 
 def asked(loss: str, adjacency: Adjacency, **others: Any) -> FitRequest:
@@ -160,6 +183,29 @@ def test_leaving_a_unit_out_moves_the_sums_within_the_charge(
     point = point_of(numbers, loss)
     one, two = fitted(units, request), fitted(units[1:], request, 1)
     assert moved(sums(one, point), sums(two, point)) <= charged(one)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(UNITS, min_size=N_UNITS, max_size=N_UNITS),
+    UNITS,
+    st.lists(COORDINATES, min_size=D + 1, max_size=D + 1),
+    st.lists(st.integers(0, 4), min_size=1, max_size=9),
+)
+def test_a_cluster_changes_no_sum(
+    loss: str, units: list, other: list, numbers: list, readers: list[int]
+) -> None:
+    """Whichever workers read a unit's rows it is shrunk once, as a whole: the sums are those of one
+    process, and a unit moves them within the charge."""
+    request = asked(loss, Adjacency.REPLACE_ONE)
+    point = point_of(numbers, loss)
+    before, after = (
+        sums(fitted(held, request, readers=readers), point) for held in (units, [other, *units[1:]])
+    )
+    one = fitted(units, request)
+    assert before == sums(one, point)
+    assert moved(before, after) <= charged(one)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
