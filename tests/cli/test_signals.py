@@ -59,9 +59,16 @@ def test_signal_while_fitting(dpfit: Any, number: int, status: int) -> None:
 
 
 def test_timeout_is_a_termination(dpfit: Any) -> None:
-    """--timeout ends a run as SIGTERM does."""
-    process = start_endless(dpfit, "--timeout", "1.5")
-    process.communicate(timeout=60)
+    """--timeout ends a run as SIGTERM does: one that waits for data, after its time, and one that
+    fits, at the alarm, which is sent here since nobody knows how far a run is by then."""
+    os.mkfifo("in.svm")
+    process = dpfit.start("fit", "in.svm", *dpfit.budget, "--timeout", "0.5")
+    assert process.communicate(timeout=300)[1].endswith(b"dpfit: error: ended by SIGTERM\n")
+    assert process.returncode == 143
+    assert dpfit.names() == {"in.svm"}
+    process = start_endless(dpfit, "--timeout", "100000")
+    process.send_signal(signal.SIGALRM)
+    process.communicate(timeout=300)
     assert process.returncode == 143
     assert dpfit.outcomes() == ["aborted"]
 
