@@ -94,7 +94,7 @@ def on_terminal(dpfit: Any, *args: str, **env: str) -> str:
             break
         shown += more
     os.close(leader)
-    assert process.wait(timeout=60) == 0, shown
+    assert process.wait(timeout=300) == 0, shown
     return shown.decode()
 
 
@@ -174,7 +174,7 @@ def test_start_imports_no_more_than_it_needs(dpfit: Any, args: list[str], heavy:
         capture_output=True,
         stdin=subprocess.DEVNULL,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert ended.stderr.splitlines()[-1] == "0"

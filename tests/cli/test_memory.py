@@ -98,7 +98,7 @@ def test_memory_that_ends(dpfit: Any, command: str, stage: str, threads: str) ->
         [sys.executable, "-c", STARVED, f"{command} {stage}", *args, "--threads", threads],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert ended.returncode == 1, ended.stderr

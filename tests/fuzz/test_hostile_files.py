@@ -2,8 +2,8 @@
 
 Each example takes a seed of a target and changes it by a few edits: bytes flipped, cut, repeated or
 put in, among them what formats choke on. ``DPFIT_FUZZ`` sets the examples of each test (default
-150) and makes them new ones; the inputs tried are printed with ``-s``. `coverage_guided.py` goes deeper; what either found
-is kept under ``findings/``, by target, and read again here.
+150) and makes them new ones; the inputs tried are printed with ``-s``. `coverage_guided.py` goes
+deeper; what either found is kept under ``findings/``, by target, and read again here.
 """
 
 from __future__ import annotations
