@@ -43,11 +43,11 @@ def measured(*args: str, folder: Path) -> Measured:
 
 
 if __name__ == "__main__":
-    from dpfit.cli.app import run
+    from dpfit.cli.app import main
 
-    status = int(run(sys.argv[1:]))
-    status_file = Path("/proc/self/status").read_text()
-    peak = re.search(r"VmHWM:\s+(\d+) kB", status_file)
-    assert peak is not None
-    sys.stderr.write(f"{peak[1]}\n")
-    sys.exit(status)
+    try:
+        main()
+    finally:
+        peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        assert peak is not None
+        sys.stderr.write(f"{peak[1]}\n")

@@ -43,6 +43,6 @@ def test_the_kept_table_is_of_these_faults() -> None:
 def test_asked_for_help_it_starts_nothing(program: str) -> None:
     """What takes long shows its usage instead."""
     command = [sys.executable, str(Path(__file__).parent / program), "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert f"usage: python tests/{program} [--" in done.stdout
     assert "|" not in done.stdout

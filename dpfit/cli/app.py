@@ -20,6 +20,7 @@ from dpfit import __version__
 from dpfit.cli import signals, streams
 from dpfit.cli.command import COMMANDS, register
 from dpfit.cli.exit_status import ExitStatus
+from dpfit.cli.no_pandas import leave_pandas_alone
 from dpfit.cli.streams import masked, printable
 from dpfit.errors import (
     DataError,
@@ -89,6 +90,7 @@ def main() -> None:
     gc.disable()  # imports leave no garbage to look for; the command turns it on again
     # No dense algebra here: a pool of BLAS threads would only spin while numpy is imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    leave_pandas_alone()
     streams.reserve_standard_descriptors()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Results are UTF-8 in every locale, and a label or name may be any bytes.

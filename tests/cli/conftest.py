@@ -67,7 +67,7 @@ class Dpfit:
 
     def __call__(self, *args: str, prefix: Sequence[str] = (), **options: Any) -> Outcome:
         """In a process of its own, as from a shell."""
-        options = {"stdin": subprocess.DEVNULL, "timeout": 60, "cwd": self.folder, **options}
+        options = {"stdin": subprocess.DEVNULL, "timeout": 300, "cwd": self.folder, **options}
         if "input" in options:
             del options["stdin"]
         ended = subprocess.run(
@@ -93,7 +93,7 @@ class Dpfit:
     @staticmethod
     def until(happened: Callable[[], object], process: subprocess.Popen[bytes]) -> None:
         """Wait for what a running process will surely do."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not happened():
             assert process.poll() is None, "it ended instead"
             assert time.monotonic() < deadline, "it never happened"

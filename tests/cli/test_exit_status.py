@@ -193,7 +193,7 @@ def test_5_standard_output_full(dpfit: Any) -> None:
     for args in (["predict", "tiny.model.json", "tiny.svm"], ["budget", "tiny.ledger.json"]):
         with open("/dev/full", "wb") as full:
             process = dpfit.start(*args, stdout=full)
-            err = process.communicate(timeout=60)[1].decode()
+            err = process.communicate(timeout=300)[1].decode()
         assert process.returncode == 5
         assert err == "dpfit: error: input or output failed: no space left on device\n"
 

@@ -176,7 +176,7 @@ def test_few_descriptors(dpfit: Any) -> None:
         [sys.executable, "-c", LIMITED, str(dpfit.folder), json.dumps(values), *args],
         check=True,
         stdout=subprocess.DEVNULL,
-        timeout=120,
+        timeout=300,
     )
     statuses = Counter[int]()
     for value in values:

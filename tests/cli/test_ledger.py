@@ -52,7 +52,7 @@ def test_processes_started_together_cannot_overspend(
         os.write(writer, data)
     for writer in writers:
         os.close(writer)
-    errors = [process.communicate(timeout=60)[1] for process in processes]
+    errors = [process.communicate(timeout=300)[1] for process in processes]
     statuses = sorted(process.returncode for process in processes)
     assert statuses == [0] * allowed + [4] * (together - allowed), errors
     assert dpfit.kinds("l.json").count("reserved") == allowed

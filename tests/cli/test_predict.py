@@ -243,7 +243,7 @@ def test_memory_does_not_grow_with_the_file(dpfit: Any) -> None:
             [sys.executable, "-c", RSS, "predict", model, "long.svm", "--threads", "2"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            timeout=60,
+            timeout=300,
             check=True,
         )
         status, peak = ended.stderr.split()

@@ -46,7 +46,7 @@ def shell(dpfit: Any) -> Any:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
 
@@ -76,7 +76,7 @@ def test_python_runs(dpfit: Any) -> None:
     assert blocks
     for block in blocks:
         command = [sys.executable, "-W", "error", "-c", block]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert ended.returncode == 0, ended.stderr
 
 

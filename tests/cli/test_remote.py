@@ -66,7 +66,7 @@ class Store:
     def put(self, name: str, content: bytes = b"") -> None:
         headers = {"Content-Type": "application/octet-stream"}
         request = urllib.request.Request(f"{self.endpoint}/{name}", content, headers, method="PUT")
-        urllib.request.urlopen(request, timeout=30).close()
+        urllib.request.urlopen(request, timeout=300).close()
 
 
 @pytest.fixture(scope="module")

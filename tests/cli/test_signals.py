@@ -38,7 +38,7 @@ def test_signal_while_reading_a_silent_pipe(dpfit: Any, number: int, status: int
     writer = dpfit.open_pipe("in.svm", process)
     os.write(writer, b"+1 1:1\n")
     process.send_signal(number)
-    err = process.communicate(timeout=60)[1].decode()
+    err = process.communicate(timeout=300)[1].decode()
     os.close(writer)
     assert process.returncode == status
     assert err == f"dpfit: error: ended by {signal.Signals(number).name}\n"
@@ -50,7 +50,7 @@ def test_signal_while_fitting(dpfit: Any, number: int, status: int) -> None:
     """A signal between iterations: spent, aborted with its name, no model and no temporary file."""
     process = start_endless(dpfit)
     process.send_signal(number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == status
     assert dpfit.names() == {"tiny.svm", "tiny.ledger.json"}
     assert dpfit.outcomes() == ["aborted"]
@@ -59,9 +59,16 @@ def test_signal_while_fitting(dpfit: Any, number: int, status: int) -> None:
 
 
 def test_timeout_is_a_termination(dpfit: Any) -> None:
-    """--timeout ends a run as SIGTERM does."""
-    process = start_endless(dpfit, "--timeout", "1.5")
-    process.communicate(timeout=60)
+    """--timeout ends a run as SIGTERM does: one that waits for data, after its time, and one that
+    fits, at the alarm, which is sent here since nobody knows how far a run is by then."""
+    os.mkfifo("in.svm")
+    process = dpfit.start("fit", "in.svm", *dpfit.budget, "--timeout", "0.5")
+    assert process.communicate(timeout=300)[1].endswith(b"dpfit: error: ended by SIGTERM\n")
+    assert process.returncode == 143
+    assert dpfit.names() == {"in.svm"}
+    process = start_endless(dpfit, "--timeout", "100000")
+    process.send_signal(signal.SIGALRM)
+    process.communicate(timeout=300)
     assert process.returncode == 143
     assert dpfit.outcomes() == ["aborted"]
 
@@ -73,7 +80,7 @@ def test_ignored_signal_stays_ignored(dpfit: Any) -> None:
     time.sleep(0.2)
     assert process.poll() is None
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 143
 
 
@@ -88,7 +95,7 @@ def test_signal_while_waiting_for_the_lock(dpfit: Any) -> None:
         time.sleep(0.3)
         assert process.poll() is None
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=300)
     assert process.returncode == 143
     assert dpfit.names() == {"tiny.svm"}
 
@@ -97,7 +104,7 @@ def test_kill_while_fitting(dpfit: Any) -> None:
     """SIGKILL leaves the charge spent and unreleased, no half file and no held lock."""
     process = start_endless(dpfit)
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert dpfit.names() == {"tiny.svm", "tiny.ledger.json"}
     assert dpfit.outcomes() == ["unreleased"]
     dpfit.fit("--lock-timeout", "0")
@@ -118,7 +125,7 @@ def test_reader_that_leaves(dpfit: Any) -> None:
     assert process.stderr is not None
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(timeout=60) == 141
+    assert process.wait(timeout=300) == 141
 
 
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["budget", "--mu", "1", "--json"]])
@@ -128,7 +135,7 @@ def test_no_reader_at_all(dpfit: Any, args: list[str]) -> None:
     os.close(reader)
     process = dpfit.start(*args, stdout=writer)
     os.close(writer)
-    assert process.communicate(timeout=60)[1] == b""
+    assert process.communicate(timeout=300)[1] == b""
     assert process.returncode == 141
 
 
@@ -140,7 +147,7 @@ def test_reader_that_never_takes_the_model(dpfit: Any) -> None:
     args = ("fit", "tiny.svm", *dpfit.budget, *dpfit.facts, "-o", "-")
     process = dpfit.start(*args, stdout=writer)
     os.close(writer)
-    assert process.communicate(timeout=60)[1] == b""
+    assert process.communicate(timeout=300)[1] == b""
     assert process.returncode == 141
     assert dpfit.outcomes() == ["aborted"]
 

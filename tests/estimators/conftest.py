@@ -21,7 +21,7 @@ def dpfit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def run(*args: str) -> str:
         command = [sys.executable, "-c", code, *args]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 

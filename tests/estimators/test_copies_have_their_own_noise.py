@@ -105,9 +105,12 @@ def test_the_same_seed_is_the_same_noise() -> None:
 
 
 def test_completions_draw_anew() -> None:
-    """Copies of a completer too."""
+    """Copies of a completer too: with the same key all biases would be equal.
+
+    Their noise is so coarse that one in a hundred million may be.
+    """
     first = MatrixCompleter(
         rating_range=(-1, 1), rank=0, ledger=False, n_users=80, n_items=12, **BUDGET
     )
     one, two = first.fit(X).model_, clone(first).fit(X).model_
-    assert not np.any(one.bias == two.bias)
+    assert np.count_nonzero(one.bias == two.bias) <= 1

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -50,21 +49,24 @@ def test_holder_is_named_and_dies_with_its_process(tmp_path: Path) -> None:
 def test_waiting(tmp_path: Path) -> None:
     """A waiter gets the lock when it becomes free, or gives up when its time is over."""
     path = str(tmp_path / "x")
-    free = threading.Event()
+    held, enough = threading.Event(), threading.Event()
 
     def hold() -> None:
         with locked(path, timeout=0):
-            free.set()
-            time.sleep(0.2)
+            held.set()
+            enough.wait()
 
     holder = threading.Thread(target=hold)
     holder.start()
-    free.wait()
-    with pytest.raises(LockBusyError), locked(path, timeout=0.02):
-        pass
-    with locked(path, timeout=30):
-        pass
-    holder.join()
+    held.wait()
+    try:
+        with pytest.raises(LockBusyError), locked(path, timeout=0.02):
+            pass
+        with locked(path, timeout=600, while_waiting=enough.set):
+            assert enough.is_set()
+    finally:
+        enough.set()
+        holder.join()
 
 
 def test_wait_can_be_ended(tmp_path: Path) -> None:

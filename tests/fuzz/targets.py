@@ -365,7 +365,7 @@ def model(name: str) -> bytes:
             Path(source).write_bytes(b"+1 1:1 3:0.5\n-1 2:1\n" * 20)
             args = ["fit", source, *budget, "--algo", "dp-gd", "--no-intercept"]
         program = [sys.executable, "-c", "from dpfit.cli.app import main; main()"]
-        subprocess.run([*program, *args], check=True, timeout=60)
+        subprocess.run([*program, *args], check=True, timeout=300)
         return Path(path).read_bytes()
 
 

@@ -67,7 +67,7 @@ def printed(*command: str | Path, **environment: str) -> str:
         command,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         cwd=MAN,
         env={**os.environ, "LC_ALL": "C.UTF-8", **environment},
         check=False,
