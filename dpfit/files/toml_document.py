@@ -67,7 +67,10 @@ def parse_toml(data: bytes, path: str) -> dict[str, Any]:
     except ValueError as error:  # a number of 5,000 digits, among others
         found = re.search(r"at line (\d+)", str(error))
         place = f"{path}:{found[1]}" if found else path
-        raise UsageError(f"{place}: not valid TOML") from None
+        raise UsageError(
+            f"{place}: not valid TOML",
+            hint='a line is NAME = VALUE, with texts in quotes: label = "income"',
+        ) from None
 
 
 def _excess(data: bytes) -> str | None:
