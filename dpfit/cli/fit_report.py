@@ -20,9 +20,7 @@ def report_sparsity(fitted: LinearFit, streams: Streams) -> None:
     """Warn of a number of coefficients that is no bound."""
     sparsity, features = fitted.request.sparsity, fitted.plan.facts.integer("features")
     if sparsity is not None and sparsity > features:
-        streams.warn(
-            f"--sparsity {sparsity} is above the {features} features: it keeps all of them"
-        )
+        streams.warn(f"--sparsity {sparsity} is above the {features} features: all are kept")
 
 
 def report_ridge(fitted: LinearFit, streams: Streams) -> None:

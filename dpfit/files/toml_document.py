@@ -45,7 +45,9 @@ def read_toml(path: str) -> dict[str, Any]:
         with open(path, "rb") as file:
             return parse_toml(file.read(_LARGEST + 1), path)
     except OSError as error:
-        raise StorageError(f"{path}: cannot be read: {reason_of(error)}") from None
+        raise StorageError(
+            f"{path}: cannot be read: {reason_of(error)}", hint="is the name right?"
+        ) from None
 
 
 def parse_toml(data: bytes, path: str) -> dict[str, Any]:
