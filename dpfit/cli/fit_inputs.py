@@ -180,7 +180,7 @@ class FitInputs:
         if n_workers > n_files:
             streams.inform(
                 f"{n_workers} workers share {n_files} {'file' if n_files == 1 else 'files'}: "
-                f"{n_workers - n_files} have nothing to do; split the input to use them"
+                f"the others have nothing to do, unless the input is split"
             )
 
     def _elsewhere(self, workers: Workers) -> Collected:

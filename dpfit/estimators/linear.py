@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from dpfit.data.features import FeatureMap
 from dpfit.data.pipeline import cpu_count
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
+from dpfit.estimators.numeric_input import numeric_input, numeric_target
 from dpfit.estimators.privacy_statement import PrivacyStatement, warn_before_run
 from dpfit.estimators.private_estimator import PrivateEstimator, number_pair
 from dpfit.estimators.python_words import in_python_words
@@ -71,7 +72,7 @@ class LinearEstimator(PrivateEstimator):
             if ledger is not None:
                 ledger.check(charge_ahead(request))
         label = getattr(y, "name", None)
-        X, y = validate_data(
+        X, y = numeric_input(
             self,
             X,
             y,
@@ -165,7 +166,7 @@ class LinearEstimator(PrivateEstimator):
 
     def _target(self, y: NDArray[Any]) -> Target:
         """The target as readers give it."""
-        return np.asarray(y, np.float64)
+        return numeric_target(y)
 
     def _as_given(self, y: NDArray[Any]) -> None:
         """Tell answers in the type of the target, of which a model file knows nothing."""
@@ -189,7 +190,7 @@ class LinearEstimator(PrivateEstimator):
     def _margins(self, X: Any) -> Floats:
         """Scores as the model file has them, shape (n,) or (n, k)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = numeric_input(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         predictor = LinearPredictor(self.model_)
         blocks = row_blocks(X, self.model_.index_base)
         return np.concatenate([predictor.margins(block) for block in blocks])
