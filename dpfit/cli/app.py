@@ -127,7 +127,7 @@ def run(arguments: list[str]) -> int:
     except DpfitError as error:
         return report.error(str(error), error.hint, _STATUS[type(error)], error)
     except typer.TyperException as error:
-        return report.error(error.format_message(), None, ExitStatus.USAGE, error)
+        return report.error(_told(error), _way_out(error), ExitStatus.USAGE, error)
     except typer.Abort:
         return ExitStatus.INTERRUPTED
     except (BrokenPipeError, SystemExit) as error:
@@ -142,6 +142,20 @@ def run(arguments: list[str]) -> int:
         return report.error(f"ended by {signal.Signals(number).name}", None, 128 + number, None)
     except Exception as error:
         return _unforeseen(error, report)
+
+
+def _told(error: typer.TyperException) -> str:
+    """Typer's words, without the type of an exception of its own."""
+    return error.format_message().replace("Value error, ", "")
+
+
+def _way_out(error: typer.TyperException) -> str:
+    """Where the right name or value can be looked up."""
+    context = getattr(error, "ctx", None)
+    command = context.info_name if context is not None else None
+    if command in COMMANDS:
+        return f"dpfit {command} --help lists operands, options and their values"
+    return f"the commands are {', '.join(COMMANDS)}; see dpfit --help"
 
 
 def _unforeseen(error: Exception, report: _Reporter) -> int:

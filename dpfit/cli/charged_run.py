@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from dpfit.cli.streams import Streams
     from dpfit.privacy.canonical_json import Json
     from dpfit.privacy.events import Event
-    from dpfit.privacy.ledger import Ledger
 
 Result = TypeVar("Result", covariant=True)
 
@@ -46,17 +46,25 @@ class ChargedRun:
     ----------
     events : sequence of Event
         The charge.
-    ledger : Ledger
+    files : RunFiles
         Where it is made.
+    streams : Streams
+        Where a ledger is told that is new although it was named.
     """
 
-    def __init__(self, events: Sequence[Event], ledger: Ledger) -> None:
-        self._charge = Charge(events, ledger)
+    def __init__(self, events: Sequence[Event], files: RunFiles, streams: Streams) -> None:
+        self._charge = Charge(events, files.ledger)
+        self._files = files
+        self._streams = streams
 
     def reserve(self, description: Json) -> None:
         """Put the charge on disk."""
+        path = self._files.ledger.path
+        is_new = self._files.ledger_is_named and not os.path.exists(path)
         with signals.uninterrupted():
             self._charge.reserve(description)
+        if is_new:
+            self._streams.inform(f"{path}: a new ledger, without a cap")
 
     def write(self, model: bytes, path: str, *, overwrite: bool) -> None:
         """Write the model whole and tell the ledger; ``-`` is standard output."""
@@ -86,9 +94,9 @@ class ChargedRun:
 
 
 @contextlib.contextmanager
-def charged_run(events: Sequence[Event], ledger: Ledger) -> Iterator[ChargedRun]:
+def charged_run(events: Sequence[Event], files: RunFiles, streams: Streams) -> Iterator[ChargedRun]:
     """A run that is aborted in the ledger when the block fails after its reservation."""
-    run = ChargedRun(events, ledger)
+    run = ChargedRun(events, files, streams)
     try:
         yield run
     except BaseException as error:
@@ -120,7 +128,7 @@ def run_and_write(
     document : callable
         The model file, from the result.
     """
-    with charged_run(planned.events, files.ledger) as run:
+    with charged_run(planned.events, files, streams) as run:
         with streams.progress_bar(task, planned.steps) as show:
 
             def between_steps(done: int) -> None:

@@ -23,6 +23,8 @@ _PLACE: Final = re.compile(r"(?:tls|tcp)://(?:[\w.-]+|\[[\w:.%]+\]):([0-9]{1,5})
 _LAST_PORT: Final = 65535
 _PATIENCE: Final = 10.0  # seconds to reach a scheduler
 _FAREWELL: Final = 3.0  # seconds for a scheduler to hear that we leave; it may be gone
+_SCHEDULER: Final = "is a Dask scheduler running there? it prints its address as it starts"
+_CERTIFICATES: Final = f"{_SCHEDULER}; Dask's own settings name the certificates"
 _SETTINGS: Final = {
     # Rows are private: they stay in memory, whatever Dask reckons that they take.
     "distributed.worker.memory.target": False,
@@ -45,11 +47,17 @@ def check_address(address: str, *, insecure: bool) -> None:
     if address.startswith(_LOCAL):
         count = address.removeprefix(_LOCAL)
         if not re.fullmatch("[0-9]{1,4}", count) or not 1 <= int(count) <= 1024:
-            raise UsageError("--cluster local:N needs a number of workers, 1 to 1024")
+            raise UsageError(
+                "--cluster local:N needs a number of workers, 1 to 1024",
+                hint="for instance --cluster local:2",
+            )
         return
     place = _PLACE.fullmatch(address)
     if place is None or not 1 <= int(place[1]) <= _LAST_PORT:
-        raise UsageError("--cluster is tls://HOST:PORT, tcp://HOST:PORT or local:N")
+        raise UsageError(
+            "--cluster is tls://HOST:PORT, tcp://HOST:PORT or local:N",
+            hint="a scheduler prints its address as it starts; local:2 needs none",
+        )
     if address.startswith(_PLAIN) and not insecure:
         raise UsageError(
             "--cluster tcp:// sends sums of private rows in the open",
@@ -88,10 +96,9 @@ def connected(address: str) -> Iterator[Workers]:
         try:
             client = Client(address, timeout=_PATIENCE)
         except (OSError, TimeoutError, ValueError, TypeError):  # the last: no certificate is named
-            hint = "for tls:// Dask's own settings name the certificates"
             raise StorageError(
                 f"{address}: the cluster cannot be reached",
-                hint=hint if address.startswith(_ENCRYPTED) else None,
+                hint=_CERTIFICATES if address.startswith(_ENCRYPTED) else _SCHEDULER,
             ) from None
         try:
             workers = Workers(client)

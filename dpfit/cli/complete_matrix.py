@@ -30,7 +30,7 @@ class CompleteMatrixOptions(
 
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
+        typer.Argument(metavar="FILE", help="Files, folders of parts, URLs, or - for stdin."),
     ]
     algo: Annotated[
         str,
@@ -101,7 +101,8 @@ def complete_matrix(options: CompleteMatrixOptions) -> None:
     signals.install(options.timeout)
     if options.json and options.output == "-" and not options.dry_run:
         raise UsageError("--json and -o - both want standard output")
-    inputs = MatrixInputs.from_options(options)
+    with streams.waiting_for(options.inputs):
+        inputs = MatrixInputs.from_options(options)
     inputs.check_before_reading(writes=not options.dry_run)
     report_before_reading(inputs.request, options, inputs.files.ledger.path, streams)
     fitted, items = inputs.load(streams)

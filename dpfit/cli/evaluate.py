@@ -26,7 +26,7 @@ class EvaluateOptions(BudgetOptions, ReadingOptions, ChargeOptions, LockOptions,
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Model file that fit wrote.")]
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="Files with targets, a folder of parts, or -."),
+        typer.Argument(metavar="FILE", help="Files with targets, folders of parts, URLs, or -."),
     ]
     public: Annotated[
         bool,

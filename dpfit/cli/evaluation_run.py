@@ -30,7 +30,8 @@ def evaluate_privately(options: EvaluateOptions, model: LinearModel) -> None:
     streams = options.streams()
     files = _files(options)
     request = _request(options, files.dataset)
-    reader = Reader(options.inputs, prediction_read_options(options, model))
+    with streams.waiting_for(options.inputs):
+        reader = Reader(options.inputs, prediction_read_options(options, model))
     check_columns(reader.paths[0], reader.format, model)
     evaluation = PrivateEvaluation(request, model)
     reads = [*reader.paths, options.model, options.config]
@@ -42,7 +43,7 @@ def evaluate_privately(options: EvaluateOptions, model: LinearModel) -> None:
     if options.dry_run:
         _report_plan(evaluation, options, files, streams)
         return
-    with charged_run(evaluation.events, files.ledger) as run:
+    with charged_run(evaluation.events, files, streams) as run:
         with signals.uninterrupted():
             metrics = evaluation.run(run.reserve)
         run.show(_document(evaluation, metrics, options, files).encode())

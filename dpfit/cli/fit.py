@@ -20,7 +20,7 @@ class FitOptions(ModelOptions, RowOptions, StorageOptions, RunOptions, LockOptio
 
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
+        typer.Argument(metavar="FILE", help="Files, folders of parts, URLs, or - for stdin."),
     ]
     tune: Annotated[
         list[str] | None,
@@ -68,6 +68,7 @@ def fit(options: FitOptions) -> None:
         report_printed,
         report_result,
         report_ridge,
+        report_sparsity,
     )
     from dpfit.cli.run_report import report_before_reading
 
@@ -75,7 +76,8 @@ def fit(options: FitOptions) -> None:
     signals.install(options.timeout)
     if options.json and options.output == "-" and not options.dry_run:
         raise UsageError("--json and -o - both want standard output")
-    inputs = FitInputs.from_options(options)
+    with streams.waiting_for(options.inputs):
+        inputs = FitInputs.from_options(options)
     inputs.check_before_reading(writes=not options.dry_run)
     report_before_reading(inputs.request, options, inputs.files.ledger.path, streams)
     if options.algo == "auto":
@@ -85,6 +87,7 @@ def fit(options: FitOptions) -> None:
         report_assumptions(fitted, streams)
         report_printed(fitted, streams)
         report_ridge(fitted, streams)
+        report_sparsity(fitted, streams)
         if options.dry_run:
             inputs.files.ledger.check(fitted.plan.events)
             report_plan(fitted, inputs, streams, as_json=options.json)

@@ -98,7 +98,8 @@ class FitInputs:
         self._check_strict()
         if self.cluster is not None and self.request.traits.in_one_place:
             raise UsageError(
-                f"--cluster: --algo {self.request.algorithm} needs all rows in one process"
+                f"--cluster: --algo {self.request.algorithm} needs all rows in one process",
+                hint="leave --cluster out, or choose another --algo",
             )
         self.files.ledger.check(charge_ahead(self.request))
 
@@ -146,6 +147,7 @@ class FitInputs:
         if self.keeps_rows:
             fitted = kind(request, self._kept(streams), layout=layout, source=source)
         elif workers is not None:
+            self._tell_idle(workers, streams)
             fitted = kind(request, self._elsewhere(workers), layout=layout, source=source)
         else:
             fitted = kind.of(request, self.rows.reader, layout=layout, source=source)
@@ -167,6 +169,15 @@ class FitInputs:
         )
         streams.step("the rows were kept by an earlier run" if found else "the rows are kept")
         return collected
+
+    def _tell_idle(self, workers: Workers, streams: Streams) -> None:
+        """Say that a file is read by one worker as a whole."""
+        n_files, n_workers = len(self.rows.reader.paths), len(workers.addresses)
+        if n_workers > n_files:
+            streams.inform(
+                f"{n_workers} workers share {n_files} {'file' if n_files == 1 else 'files'}: "
+                f"the others have nothing to do, unless the input is split"
+            )
 
     def _elsewhere(self, workers: Workers) -> Collected:
         """Rows that stay on the workers which read them."""
@@ -230,7 +241,10 @@ def _check_cluster(options: FitOptions) -> None:
         return
     check_address(options.cluster, insecure=options.insecure_cluster)
     if options.inputs == ["-"]:
-        raise UsageError("--cluster: workers cannot read this process's standard input")
+        raise UsageError(
+            "--cluster: workers cannot read this process's standard input",
+            hint="name files that the workers find, or URLs",
+        )
 
 
 def _check_keeping(options: FitOptions, rows: RowInputs) -> None:

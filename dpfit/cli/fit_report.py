@@ -15,6 +15,13 @@ def report_assumptions(fitted: LinearFit, streams: Streams) -> None:
     report_assumed(fitted.plan.facts, fitted.request.budget, streams, records=fitted.protected)
 
 
+def report_sparsity(fitted: LinearFit, streams: Streams) -> None:
+    """Warn of a number of coefficients that is no bound."""
+    sparsity, features = fitted.request.sparsity, fitted.plan.facts.integer("features")
+    if sparsity is not None and sparsity > features:
+        streams.warn(f"--sparsity {sparsity} is above the {features} features: all are kept")
+
+
 def report_ridge(fitted: LinearFit, streams: Streams) -> None:
     """Warn of a penalty that leaves nothing to fit."""
     ridge = fitted.plan.algorithm.settings().get("ridge")

@@ -22,7 +22,7 @@ class PredictOptions(ReadingOptions, OutputOptions):
     ]
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="Files, a folder of parts, or - for stdin."),
+        typer.Argument(metavar="FILE", help="Files, folders of parts, URLs, or - for stdin."),
     ]
     proba: Annotated[
         bool, typer.Option("--proba", help="Print the probability of the positive class.")

@@ -36,9 +36,10 @@ def predict_rows(options: PredictOptions, content: bytes) -> None:
     options.refuse(_OF_RATINGS, "is for models of ratings; this one is of rows")
     if options.proba and model.classes is None:
         raise UsageError("--proba needs a model of classes; this one predicts a value")
-    paths = expand_inputs(options.inputs)
-    check_columns(paths[0], format_of(paths[0], str(options.format)), model)
-    reader = Reader(options.inputs, prediction_read_options(options, model))
+    with options.streams().waiting_for(options.inputs):
+        paths = expand_inputs(options.inputs)
+        check_columns(paths[0], format_of(paths[0], str(options.format)), model)
+        reader = Reader(options.inputs, prediction_read_options(options, model))
     check_output(options, [*reader.paths, options.model])
     predictor = LinearPredictor(model)
     metrics = metrics_for(model, options.inputs[0]) if options.evaluate else None

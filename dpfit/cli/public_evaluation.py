@@ -26,7 +26,8 @@ def evaluate_publicly(options: EvaluateOptions, model: LinearModel) -> None:
     for name in (*_OF_CHARGES, "n_rows", "loss_clip"):
         if getattr(options, name) not in (None, False):
             raise UsageError(f"--{name.replace('_', '-')} has no meaning with --public")
-    reader = Reader(options.inputs, prediction_read_options(options, model))
+    with options.streams().waiting_for(options.inputs):
+        reader = Reader(options.inputs, prediction_read_options(options, model))
     check_columns(reader.paths[0], reader.format, model)
     predictor, metrics = LinearPredictor(model), metrics_for(model, options.inputs[0])
     with np.errstate(over="ignore", invalid="ignore"):

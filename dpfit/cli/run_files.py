@@ -51,6 +51,8 @@ class RunFiles:
         Whether the model may replace a file.
     ledger : Ledger
         Where the run is charged.
+    ledger_is_named : bool
+        Whether by ``--ledger``, so that a slip of the pen would begin another one.
     """
 
     source: str
@@ -58,6 +60,7 @@ class RunFiles:
     model_path: str
     force: bool
     ledger: Ledger
+    ledger_is_named: bool
 
     @classmethod
     def from_options(cls, options: FileOptions, suffix: str) -> RunFiles:
@@ -87,6 +90,7 @@ class RunFiles:
             model_path=options.output or f"{stem}{suffix}",
             force=options.force,
             ledger=ledger,
+            ledger_is_named=options.ledger is not None,
         )
 
     def check_apart_from(self, inputs: Iterable[str | None], *, writes: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -36,18 +35,12 @@ class Request(Protocol):
 def report_before_reading(
     request: Request, options: ChargeOptions, ledger: str, streams: Streams, *, what: str = "model"
 ) -> None:
-    """Warn of a run that is not private, and of a ledger that is new although it was named.
-
-    ``what`` names what the run releases.
-    """
+    """Warn of a run that is not private; ``what`` names what it releases."""
     if not options.dry_run and not request.private:
         why = "there is no noise" if request.without_noise else "--seed repeats the noise"
         streams.warn(
             f"{why}: the {what} is not private, and {ledger} counts as unbounded from now on"
         )
-    new = options.ledger is not None and not os.path.exists(options.ledger)
-    if new and not options.dry_run:
-        streams.inform(f"{options.ledger}: a new ledger, without a cap")
 
 
 def report_assumed(

@@ -7,15 +7,19 @@ import json
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from dpfit.data.remote import is_remote
 from dpfit.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+
+_PATIENCE: Final = 5.0  # seconds, before a person may think that nothing happens
 
 _closed: set[int] = set()  # of the standard descriptors, when the program began
 
@@ -126,6 +130,22 @@ class Streams:
         if self.interactive and not self.quiet:
             clean = [(printable(name), printable(text)) for name, text in rows]
             _rich_table(self._console(to_stderr=True), printable(title), clean)
+
+    @contextlib.contextmanager
+    def waiting_for(self, operands: Sequence[str]) -> Iterator[None]:
+        """Say what a run waits for that looks for inputs behind a URL and gets no answer."""
+        remote = next(filter(is_remote, operands), None)
+        if remote is None:
+            yield
+            return
+        text = f"still waiting for credentials or an answer: {remote}"
+        timer = threading.Timer(_PATIENCE, self.inform, [text])
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     @contextlib.contextmanager
     def progress_bar(self, task: str, total: int) -> Iterator[Callable[[int], None]]:

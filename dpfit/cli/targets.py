@@ -12,6 +12,7 @@ _LOOK = 64  # the schema stands in the first bytes of a model or ledger
 _MODEL, _LEDGER = b"dpfit-model/", b"dpfit-ledger/"
 _FACTORS, _PARQUET = b"dpfit-factors/", b"PAR1"  # stands in the last bytes of a Parquet file
 _LARGEST_FOOTER = 1 << 26
+_ANOTHER_NAME = "choose another name for what is written"
 
 
 def check_target(
@@ -43,16 +44,20 @@ def check_target(
     if not head:
         return
     if _LEDGER in head:
-        raise StorageError(f"{path}: is a ledger, which --force does not replace")
+        raise StorageError(
+            f"{path}: is a ledger, which --force does not replace", hint=_ANOTHER_NAME
+        )
     if replaces_models_only and not (_MODEL in head or _is_of_factors(path, head)):
-        raise StorageError(f"{path}: is not a model, and --force replaces nothing else")
+        raise StorageError(
+            f"{path}: is not a model, and --force replaces nothing else", hint=_ANOTHER_NAME
+        )
 
 
 def check_apart(path: str, others: Iterable[str]) -> None:
     """Refuse a file to write that is one of ``others``, under whatever name."""
     for other in others:
         if other != "-" and _same_file(path, other):
-            raise UsageError(f"{path}: is a file of this run; choose another name")
+            raise UsageError(f"{path}: is a file of this run", hint=_ANOTHER_NAME)
 
 
 def _same_file(left: str, right: str) -> bool:

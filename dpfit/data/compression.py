@@ -223,7 +223,11 @@ class CheckedStream(io.RawIOBase):
 
     def _damaged(self) -> DataError:
         kind = self._compression or "input"
-        return DataError(f"the {kind} data are truncated or damaged", path=self._path)
+        return DataError(
+            f"the {kind} data are truncated or damaged",
+            path=self._path,
+            hint="copy or write the file again",
+        )
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         data = self.read(len(buffer))

@@ -50,11 +50,15 @@ def records(block: TextBlock, path: str, delimiter: bytes) -> Iterator[Record]:
     while position < len(data):
         fields, end = _record(data, position, path, line, delimiter)
         if data.find(b"\0", position, end) >= 0:
-            raise DataError("the record holds a NUL byte", path=path, line=line)
+            raise DataError("the record holds a NUL byte", path=path, line=line, hint=NOT_TEXT)
         if len(fields) > 1 or data[position:end].strip(blanks + b"\r\n"):
             yield Record(line, fields, end)
         line += data.count(b"\n", position, end)
         position = end
+
+
+NOT_TEXT = "is it text? save a workbook as CSV; of UTF-16 tell it by --encoding utf-16"
+_QUOTING = 'a field with quotes is written "so ""to say"""; JSON is not read: make it CSV'
 
 
 def _record(
@@ -65,7 +69,7 @@ def _record(
         if data.startswith(b'"', position):
             field = _QUOTED.match(data, position)
             if field is None:
-                raise DataError("a quoted field never ends", path=path, line=line)
+                raise DataError("a quoted field never ends", path=path, line=line, hint=_QUOTING)
             fields.append(field[1].replace(b'""', b'"'))
         else:
             field = _unquoted(delimiter).match(data, position)
@@ -78,7 +82,7 @@ def _record(
         for line_end in (b"\n", b"\r\n"):
             if data.startswith(line_end, position):
                 return fields, position + len(line_end)
-        raise DataError(_fault(data, position), path=path, line=line)
+        raise DataError(_fault(data, position), path=path, line=line, hint=_QUOTING)
 
 
 def _fault(data: bytes, position: int) -> str:

@@ -179,7 +179,9 @@ class FeatureMap:
             raise DataError(
                 "; ".join(problems),
                 path=path,
-                hint=None if missing else "--ignore-new-features leaves extra columns out",
+                hint="give a file with all the columns that the model was fitted to"
+                if missing
+                else "--ignore-new-features leaves extra columns out",
             )
 
     def to_json(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dpfit.data.advice import Cause, advice, unknown_label
+from dpfit.data.csv_records import NOT_TEXT
 from dpfit.data.indices import IndexRules, LineFault, checked_index, fold, store_entry
 from dpfit.data.numbers import BadNumber, parse_number
 from dpfit.data.owners import coded, query_of
@@ -118,7 +119,7 @@ def parse_line(
     """Label and merged entries of one line, or None if it holds no record."""
     line = line.removesuffix(b"\r")
     if b"\0" in line:
-        raise LineFault("the line holds a NUL byte")
+        raise LineFault("the line holds a NUL byte", NOT_TEXT)
     if b"\r" in line:
         raise LineFault("a carriage return stands inside the line")
     tokens = [token for token in re.split(rb"[ \t]+", line.split(b"#", 1)[0]) if token]
@@ -140,7 +141,7 @@ def _label(tokens: list[bytes], labelled: bool) -> float | None:
     if b"," in token:
         raise LineFault(
             "the record has several labels",
-            "multilabel data are not supported; for CSV see --format",
+            "give --format csv if it is a table; several labels a record are not supported",
         )
     try:
         return parse_number(token)

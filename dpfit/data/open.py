@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import IO, BinaryIO, cast
+from typing import IO, BinaryIO, Final, cast
 
 from dpfit.data.compression import (
     MAGIC_BYTES,
@@ -29,6 +32,12 @@ EXTENSIONS: Mapping[str, str] = {
     ".pq": "parquet",
 }
 """The format of rows that an extension tells."""
+_ALMOST_URL: Final = re.compile(r"(s3|gs|https)(:/*|//)[^/]", re.IGNORECASE)
+_FOREIGN: Final = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "save the sheet as CSV"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON is not read: make it CSV or Parquet"),
+    **dict.fromkeys((".zip", ".tar", ".tgz", ".7z"), "unpack it, and name the files in it"),
+}
 FORMATS = tuple(dict.fromkeys(EXTENSIONS.values()))
 
 
@@ -57,7 +66,10 @@ def expand_inputs(operands: Sequence[str]) -> list[str]:
         raise UsageError("no input file is given", hint="name a file, a directory, or - for stdin")
     if STDIN in operands:
         if len(operands) > 1:
-            raise UsageError("'-' (standard input) must be the only input")
+            raise UsageError(
+                "'-' (standard input) must be the only input",
+                hint="leave it out, or feed all the files through it",
+            )
         return [STDIN]
     paths: list[str] = []
     for operand in operands:
@@ -70,7 +82,7 @@ def expand_inputs(operands: Sequence[str]) -> list[str]:
         if identity in names:
             first = names[identity]
             same = "" if first == path else f", as {first}"
-            raise UsageError(f"{path}: is named twice{same}")
+            raise UsageError(f"{path}: is named twice{same}", hint="name each file once")
         names[identity] = path
     return paths
 
@@ -81,8 +93,22 @@ def _identity(path: str) -> tuple[int, int] | str:
     try:
         found = os.stat(path)
     except (OSError, ValueError) as error:
-        raise StorageError(f"{path}: {_reason(error)}") from None
+        raise StorageError(f"{path}: {_reason(error)}", hint=_near(path)) from None
     return found.st_dev, found.st_ino
+
+
+def _near(path: str) -> str:
+    """What may have been meant by a name that is none."""
+    scheme = _ALMOST_URL.match(path)
+    if scheme is not None:
+        return f"a URL begins with {scheme[1].lower()}://"
+    folder, name = os.path.split(path)
+    names = []
+    with contextlib.suppress(OSError, ValueError):
+        names = difflib.get_close_matches(name, os.listdir(folder or "."), 1, 0.8)
+    if names:
+        return f"did you mean {os.path.join(folder, names[0])}?"
+    return "is the name right? it is seen from the working directory"
 
 
 def _entries(operand: str) -> dict[str, bool] | None:
@@ -106,10 +132,14 @@ def _parts_of(directory: str, entries: Mapping[str, bool]) -> list[str]:
         raise DataError(
             "the directory holds a directory",
             path=nested[0],
-            hint="name the directories of part files one by one",
+            hint="only one level is read: name the directories of part files one by one",
         )
     if not parts:
-        raise DataError("the directory holds no part files", path=directory)
+        raise DataError(
+            "the directory holds no part files",
+            path=directory,
+            hint="names that begin with . or _ are left out; name the files themselves",
+        )
     return parts
 
 
@@ -142,7 +172,11 @@ def open_binary(path: str, stdin: BinaryIO | None = None) -> BinaryIO:
     # An empty file is left to the reader, which says that it holds no records.
     if head and named is not None and named != compression:
         raw.close()
-        raise DataError(f"the name says {named} but the content is not {named} data", path=path)
+        raise DataError(
+            f"the name says {named} but the content is not {named} data",
+            path=path,
+            hint="rename it if it is not compressed, or copy it again",
+        )
     # What is no regular file, such as a pipe, has no name that could tell.
     if compression is not None and named is None and (is_remote(path) or os.path.isfile(path)):
         raw.close()
@@ -231,5 +265,6 @@ def format_of(
         extension = os.path.splitext(stem)[1]
     found = extensions.get(extension.lower())
     if found is None:
+        hint = _FOREIGN.get(extension.lower(), hint)
         raise UsageError(f"{path}: the extension tells no format", hint=hint)
     return found

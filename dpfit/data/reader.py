@@ -110,4 +110,6 @@ class Reader:
 
 def no_records(path: str) -> DataError:
     """What to say of an input without rows, by its first file."""
-    return DataError("the input holds no records", path=path)
+    return DataError(
+        "the input holds no records", path=path, hint="is it the right file, written to its end?"
+    )

@@ -6,6 +6,7 @@ those that the store's own tools take from the environment.
 
 from __future__ import annotations
 
+import difflib
 import io
 import ipaddress
 import logging
@@ -46,10 +47,7 @@ def check_url(url: str) -> str:
     """
     scheme, _, rest = url.partition("://")
     if scheme not in (*_STORES, _WEB):
-        raise UsageError(
-            "a remote input is s3://, gs:// or https://",
-            hint="what comes in the open is not read; fetch it first if it may",
-        )
+        raise UsageError("a remote input is s3://, gs:// or https://", hint=_way_to_read(scheme))
     place = (_PAGE if scheme == _WEB else _BUCKET).fullmatch(rest)
     if place is None or _QUERY.search(rest):
         raise UsageError(
@@ -57,6 +55,16 @@ def check_url(url: str) -> str:
             hint="credentials come from the environment; see dpfit-fit(1)",
         )
     return scheme
+
+
+def _way_to_read(scheme: str) -> str:
+    """What to do about a URL of another scheme."""
+    if scheme == "file":
+        return "name the file without file://"
+    if scheme == "http":
+        return "what comes in the open is not read; fetch it first if it may"
+    near = difflib.get_close_matches(scheme.lower(), (*_STORES, _WEB), 1)
+    return f"did you mean {near[0]}://?" if near else "fetch the file first, and name the copy"
 
 
 def remote_entries(url: str) -> dict[str, bool] | None:
@@ -92,7 +100,7 @@ def remote_entries(url: str) -> dict[str, bool] | None:
             matched = system.glob(url, detail=True).values()
             entries = [entry for entry in matched if entry["type"] == "file"]
             if not entries:
-                raise StorageError(f"{url}: matches no file")
+                raise StorageError(f"{url}: matches no file", hint="is the pattern right?")
     folders = {entry["name"].strip("/"): entry["type"] == "directory" for entry in entries}
     return {f"{scheme}://{name}": folders[name] for name in sorted(folders)}
 
@@ -193,11 +201,11 @@ def _reason(error: BaseException) -> tuple[str, str | None]:
         # fsspec says so of everything that a web server's answer, or its silence, can mean.
         if isinstance(cause, OSError) or getattr(cause, "status", 404) != 404:
             return _reason(cause)  # type: ignore[arg-type]
-        return "no such file", None
+        return "no such file", "is the URL right?"
     if isinstance(error, PermissionError) or status in (401, 403):
         return "permission denied", "credentials come from the environment; see dpfit-fit(1)"
     told = f"HTTP {status}" if isinstance(status, int) else type(error).__name__
-    return f"cannot be reached or read ({told})", None
+    return f"cannot be reached or read ({told})", "is the URL right, and the network there?"
 
 
 def _system(scheme: str) -> Any:

@@ -94,7 +94,7 @@ class TableColumns:
             raise DataError(
                 f"the unit column '{one_line(name)}' is not among the columns",
                 path=path,
-                hint=self._one_name_hint(names),
+                hint=self._one_name_hint(names) or "name it with --unit, or see --no-header",
             )
         return OwnerColumn(name, list(names).index(name))
 

@@ -173,7 +173,7 @@ def _any_label(cell: _Cell, position: int) -> float | str:
     if cell.plan.textual:
         text = cell.text(position, "the label")
         if not text:
-            raise cell.fault("the label", "is empty")
+            raise cell.fault("the label", "is empty", _NO_LABEL)
         return text
     try:
         return parse_number(cell.number_text(position))
@@ -202,11 +202,15 @@ def _attribute(cell: _Cell, column: AttributeColumn) -> float:
     return number
 
 
+_NO_LABEL = "every record needs its target: is --label the right column?"
+_FIELDS = "a field that holds the delimiter stands in quotes; see --delimiter"
+
+
 def _entries(cell: _Cell) -> dict[int, float]:
     plan, fields = cell.plan, cell.record.fields
     if len(fields) != plan.n_fields:
         found, expected = len(fields), plan.n_fields
-        raise cell.fault("the record", f"has {found} fields where {expected} are expected")
+        raise cell.fault("the record", f"has {found} fields where {expected} are expected", _FIELDS)
     entries: dict[int, float] = {}
     for column, position in zip(plan.feature_map.columns, plan.positions, strict=True):
         if column.role == "numeric":

@@ -24,7 +24,9 @@ def is_utf8(encoding: str) -> bool:
         usable = False
     # Escape codecs build text by evaluating it; they are no encodings of files.
     if not usable or info.name in ("unicode_escape", "raw_unicode_escape", "idna", "punycode"):
-        raise UsageError("--encoding names no known text encoding")
+        raise UsageError(
+            "--encoding names no known text encoding", hint="for instance utf-8, latin-1 or utf-16"
+        )
     return info.name in ("utf-8", "utf-8-sig", "ascii")
 
 

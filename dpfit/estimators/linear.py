@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dpfit.data.features import FeatureMap
 from dpfit.data.pipeline import cpu_count
@@ -19,6 +19,7 @@ from dpfit.data.schema import ColumnRole
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.estimators.attributes import Attributes, column_name
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
+from dpfit.estimators.numeric_input import numeric_input, numeric_target
 from dpfit.estimators.privacy_statement import PrivacyStatement, warn_before_run
 from dpfit.estimators.private_estimator import PrivateEstimator, number_pair
 from dpfit.estimators.private_search import SearchStatement, search_of
@@ -85,7 +86,7 @@ class LinearEstimator(PrivateEstimator):
             if ledger is not None:
                 ledger.check(charge_ahead(request))
         label = getattr(y, "name", None)
-        X, y = validate_data(
+        X, y = numeric_input(
             self,
             X,
             y,
@@ -185,7 +186,7 @@ class LinearEstimator(PrivateEstimator):
 
     def _target(self, y: NDArray[Any]) -> Target:
         """The target as readers give it."""
-        return np.asarray(y, np.float64)
+        return numeric_target(y)
 
     def _as_given(self, y: NDArray[Any]) -> None:
         """Tell answers in the type of the target, of which a model file knows nothing."""
@@ -222,7 +223,7 @@ class LinearEstimator(PrivateEstimator):
     def _margins(self, X: Any, **arrays: Any) -> Floats:
         """Scores as the model file has them, shape (n,) or (n, k)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = numeric_input(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         predictor = LinearPredictor(self.model_)
         given = {role: values for role, values in arrays.items() if values is not None}
         with in_python_words():

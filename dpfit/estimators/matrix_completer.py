@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dpfit.data.rating_options import ROLES
 from dpfit.data.ratings_by_user import RatingsByUser
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
+from dpfit.estimators.numeric_input import numeric_input
 from dpfit.estimators.privacy_statement import PrivacyStatement, warn_before_run
 from dpfit.estimators.private_estimator import PrivateEstimator, number_pair
 from dpfit.estimators.python_words import in_python_words
@@ -254,7 +255,7 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
         sparse = issparse(X)
         # These formats can hold a place twice; sorting adds such entries up.
         stored = X.nnz if sparse and X.format in ("coo", "csc", "csr") else 0
-        X = validate_data(
+        X = numeric_input(
             self,
             X,
             accept_sparse="csr",

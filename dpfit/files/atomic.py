@@ -12,6 +12,13 @@ from typing import BinaryIO
 
 from dpfit.errors import StorageError, reason_of
 
+_WAYS = {
+    errno.ENOENT: "make its folder first, or name another",
+    errno.EACCES: "name a folder in which you may write",
+    errno.EPERM: "name a folder in which you may write",
+    errno.EROFS: "name a folder in which you may write",
+    errno.ENOSPC: "make room, or name a folder on another disk",
+}
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
@@ -57,7 +64,7 @@ def check_writable(path: str, *, overwrite: bool) -> None:
     """
     target = os.path.realpath(path)
     if os.path.isdir(target):
-        raise StorageError(f"{path}: is a folder, not a file")
+        raise StorageError(f"{path}: is a folder, not a file", hint="name a file in it")
     if _is_special(target):
         if not stat.S_ISCHR(os.stat(target).st_mode):
             # Opening a pipe waits for its reader, for ever if there is none.
@@ -71,7 +78,9 @@ def check_writable(path: str, *, overwrite: bool) -> None:
         with _temporary_beside(target):
             pass
     except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {reason_of(error)}") from None
+        raise StorageError(
+            f"{path}: cannot be written: {reason_of(error)}", hint=_WAYS.get(error.errno or 0)
+        ) from None
 
 
 @contextlib.contextmanager
@@ -111,7 +120,9 @@ def written_atomically(
     except FileExistsError:
         raise StorageError(f"{path}: exists", hint="give --force to replace it") from None
     except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {reason_of(error)}") from None
+        raise StorageError(
+            f"{path}: cannot be written: {reason_of(error)}", hint=_WAYS.get(error.errno or 0)
+        ) from None
 
 
 @contextlib.contextmanager

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from dpfit.errors import DataError
 from dpfit.files.arrow_errors import memory_apart
 from dpfit.files.json_checks import (
+    NAME_A_MODEL,
     Json,
     as_column,
     as_mapping,
@@ -161,9 +162,11 @@ def parse_factor_model(data: bytes, path: str) -> FactorModel:
             file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
             header = (file.metadata.metadata or {}).get(_KEY)
     except (pa.ArrowException, OSError, ValueError, TypeError, RuntimeError):
-        raise DataError("is not a model file: not Parquet", path=path) from None
+        raise DataError("is not a model file: not Parquet", path=path, hint=NAME_A_MODEL) from None
     if header is None:
-        raise DataError("is not a model file: a Parquet file of something else", path=path)
+        raise DataError(
+            "is not a model file: a Parquet file of something else", path=path, hint=NAME_A_MODEL
+        )
     try:
         with memory_apart():
             return _model(file, header, data)

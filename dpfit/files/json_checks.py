@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from dpfit.errors import DataError
 
@@ -47,7 +47,10 @@ def no_constant(name: str) -> object:
     raise ValueError("JSON knows no such number")
 
 
+NAME_A_MODEL: Final = "name the model first, which fit or complete-matrix wrote, then the data"
+
+
 def not_a_document(schema: str, error: Exception, path: str) -> DataError:
     """What a failed check, or a member that is missing, says about a file."""
     what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-    return DataError(f"is not a {schema} document: {what}", path=path)
+    return DataError(f"is not a {schema} document: {what}", path=path, hint=NAME_A_MODEL)

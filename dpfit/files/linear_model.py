@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dpfit.errors import DataError
 from dpfit.files.json_checks import (
+    NAME_A_MODEL,
     Json,
     as_column,
     as_mapping,
@@ -199,7 +200,7 @@ def parse_linear_model(content: bytes, path: str) -> LinearModel:
     try:
         document = json.loads(content, parse_constant=no_constant)
     except (ValueError, RecursionError):
-        raise DataError("is not a model file: not JSON", path=path) from None
+        raise DataError("is not a model file: not JSON", path=path, hint=NAME_A_MODEL) from None
     try:
         return _model(document)
     except (ValueError, KeyError, TypeError, OverflowError) as error:

@@ -73,7 +73,11 @@ def _open(name: str, path: str) -> int:
         descriptor = os.open(name, flags, 0o666)
     except OSError as error:
         reason = reason_of(error)
-        raise StorageError(f"{path}: its lock file cannot be opened: {reason}") from None
+        raise StorageError(
+            f"{path}: its lock file cannot be opened: {reason}",
+            hint="who charges a ledger must be able to write it, its lock and its folder: see "
+            "dpfit-recipes(7)",
+        ) from None
     regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
     if not regular or os.pread(descriptor, len(_SIGNATURE), 0) not in (b"", _SIGNATURE):
         os.close(descriptor)

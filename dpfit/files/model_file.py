@@ -31,7 +31,10 @@ def read_model_file(path: str) -> bytes:
                     raise DataError("is larger than a model can be", path=path)
                 chunks.append(chunk)
     except OSError as error:
-        raise StorageError(f"{path}: cannot be read: {reason_of(error)}") from None
+        raise StorageError(
+            f"{path}: cannot be read: {reason_of(error)}",
+            hint="is it the model, a file that you may read?",
+        ) from None
     return b"".join(chunks)
 
 

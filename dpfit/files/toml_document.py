@@ -45,7 +45,9 @@ def read_toml(path: str) -> dict[str, Any]:
         with open(path, "rb") as file:
             return parse_toml(file.read(_LARGEST + 1), path)
     except OSError as error:
-        raise StorageError(f"{path}: cannot be read: {reason_of(error)}") from None
+        raise StorageError(
+            f"{path}: cannot be read: {reason_of(error)}", hint="is the name right?"
+        ) from None
 
 
 def parse_toml(data: bytes, path: str) -> dict[str, Any]:
@@ -67,7 +69,10 @@ def parse_toml(data: bytes, path: str) -> dict[str, Any]:
     except ValueError as error:  # a number of 5,000 digits, among others
         found = re.search(r"at line (\d+)", str(error))
         place = f"{path}:{found[1]}" if found else path
-        raise UsageError(f"{place}: not valid TOML") from None
+        raise UsageError(
+            f"{place}: not valid TOML",
+            hint='a line is NAME = VALUE, with texts in quotes: label = "income"',
+        ) from None
 
 
 def _excess(data: bytes) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 
 from dpfit.errors import UsageError
@@ -10,7 +11,11 @@ from dpfit.errors import UsageError
 def one_of(option: str, value: str, known: tuple[str, ...]) -> None:
     """Refuse a name that is not known."""
     if value not in known:
-        raise UsageError(f"{option} {value!r} is not known", hint=f"choose {' or '.join(known)}")
+        near = difflib.get_close_matches(value, known, 1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(
+            f"{option} {value!r} is not known", hint=f"{meant}choose {' or '.join(known)}"
+        )
 
 
 def within(option: str, value: float | None, least: float, most: float) -> None:

@@ -367,7 +367,10 @@ class FitRequest:
                 raise UsageError(f"--sparsity is no setting of --algo {self.algorithm}")
             _at_least_one("--sparsity", self.sparsity)
         elif traits.sparsity:
-            raise UsageError(f"--algo {self.algorithm} needs --sparsity, the coefficients to keep")
+            raise UsageError(
+                f"--algo {self.algorithm} needs --sparsity, the coefficients to keep",
+                hint="give a number, for instance --sparsity 50",
+            )
         if self.joint_rows is not None and self.sparsity is None:
             raise UsageError("--sparsity-mode needs --sparsity")
         if self.budget is not None and not (traits.pure and self.budget.pure):
@@ -499,10 +502,16 @@ class FitRequest:
                 ("--n-units", self.declared.n_owners),
             ):
                 if value is not None:
-                    raise UsageError(f"{option} needs --unit, the column of the units")
+                    raise UsageError(
+                        f"{option} needs --unit, the column of the units",
+                        hint=f"give --unit COLUMN, or leave {option} out",
+                    )
             return
         if self.max_rows_per_unit is None:
-            raise UsageError("--unit needs --max-rows-per-unit, the rows of a unit that take part")
+            raise UsageError(
+                "--unit needs --max-rows-per-unit, the rows of a unit that take part",
+                hint="give what most units have, for instance --max-rows-per-unit 16",
+            )
         if not 1 <= self.max_rows_per_unit <= MOST_ROWS:
             raise UsageError(f"--max-rows-per-unit must lie between 1 and {MOST_ROWS}")
         _positive("--unit-clip", self.unit_clip)
@@ -607,7 +616,10 @@ def _with_setting(name: str) -> list[str]:
 
 def _at_least_one(option: str, value: int) -> None:
     if value < 1:
-        raise UsageError(f"{option} must be at least 1, not {value}")
+        raise UsageError(
+            f"{option} must be at least 1, not {value}",
+            hint="give a larger one, or leave it out",
+        )
 
 
 def _usable(option: str, value: float | None) -> None:

@@ -175,10 +175,18 @@ def _check_delta(prefix: str, delta: float) -> None:
         raise UsageError(f"{name} must be at least {_DELTA_LEAST}, not {delta!r}")
 
 
+_STRENGTHS = dict.fromkeys(
+    ("--eps", "--cap-eps", "eps"),
+    "1 or less is a strong promise, 2 to 4 a usual compromise; see dpfit-recipes(7)",
+)
+
+
 def _check_range(name: str, value: float, allowed: tuple[float, float]) -> None:
     least, most = allowed
     if not value > 0.0 or math.isinf(value):
-        raise UsageError(f"{name} must be a finite positive number, not {value!r}")
+        raise UsageError(
+            f"{name} must be a finite positive number, not {value!r}", hint=_STRENGTHS.get(name)
+        )
     if value < least:
         raise UsageError(f"{name} {value!r} is below {least}: no data set is large enough for it")
     if value > most:

@@ -203,6 +203,12 @@ class FactSettler:
         return tuple(labels)
 
     def _check_number(self, n_labels: int, loss: str) -> None:
+        if n_labels == 1 and loss in ("logistic", "multinomial"):
+            raise DataError(
+                "its target is the same in every record",
+                path=self._source,
+                hint="is it the right column? --labels declares classes that may be absent",
+            )
         if loss == "logistic" and n_labels != _TWO:
             raise DataError(
                 "its target does not have exactly two values",

@@ -75,7 +75,10 @@ class Ledger:
         """
         data = ledger_bytes(self._file, self.path)
         if data is None and must_exist:
-            raise StorageError(f"{self.path}: no such file")
+            raise StorageError(
+                f"{self.path}: no such file",
+                hint="is the name right? --cap-eps and --cap-delta start a ledger with a cap",
+            )
         if data is None:
             return LedgerDocument.start()
         return self._refuse_part(self._verified(data, self.path))

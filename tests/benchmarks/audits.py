@@ -13,6 +13,8 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from usage import answer_help
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from attacks.configurations import BUDGET, TABLE, Configuration
@@ -62,4 +64,5 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main(sys.argv[1:])

@@ -26,6 +26,7 @@ from itertools import pairwise
 from statistics import median
 
 import numpy as np
+from usage import answer_help
 
 from dpfit.data.rows import RowBlock
 from dpfit.fitting.linear_fit import LinearFit
@@ -135,6 +136,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     if len(sys.argv) > 1:
         print(json.dumps(cell(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
     else:

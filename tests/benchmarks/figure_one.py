@@ -32,6 +32,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from usage import answer_help
 
 from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
@@ -295,4 +296,5 @@ def main(trials: int = 10, wide_trials: int = 2, processes: int = 2, everything:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main(*(int(argument) for argument in sys.argv[1:]))

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from usage import answer_help
 
 
 def generate(path: Path, rows: int, columns: int, per_row: int) -> int:
@@ -40,5 +41,6 @@ def generate(path: Path, rows: int, columns: int, per_row: int) -> int:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     shape = [int(argument) for argument in sys.argv[2:]] + [20_242, 47_236, 75][len(sys.argv) - 2 :]
     print(generate(Path(sys.argv[1]), *shape), "non-zeros")

@@ -10,6 +10,7 @@ from statistics import median
 
 import numpy as np
 from timing import median_seconds, paired_seconds
+from usage import answer_help
 
 from dpfit.data.rows import RowBlock
 from dpfit.design.builder import DesignBuilder
@@ -60,5 +61,6 @@ def main(rows: int, columns: int, per_row: int) -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     shape = [int(argument) for argument in sys.argv[1:]]
     main(*(shape or [20_242, 47_236, 75]))

@@ -21,6 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+from usage import answer_help
+
 from dpfit.cli.app import run
 from dpfit.files.atomic import write_atomically
 from dpfit.privacy.adjacency import Adjacency, PerAdjacency
@@ -137,4 +139,5 @@ def main(counts: list[int]) -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main([int(text) for text in sys.argv[1:]] or [10, 1000, 10000, 20000])

@@ -15,6 +15,7 @@ import tracemalloc
 import numpy as np
 from matrix import Problem, generated, request_of
 from scipy.sparse import csr_matrix
+from usage import answer_help
 
 from dpfit.fitting.matrix_fit import MatrixFit
 
@@ -78,4 +79,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main()

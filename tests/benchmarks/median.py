@@ -29,6 +29,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import QuantileRegressor
+from usage import answer_help
 
 from dpfit.data.options import ReadOptions
 from dpfit.data.reader import Reader
@@ -205,4 +206,5 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main(sys.argv[1:])

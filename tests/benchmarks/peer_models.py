@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_svmlight_files
 from sklearn.preprocessing import normalize
+from usage import answer_help
 
 _DENSE = 100  # columns of a random projection where the dense rows would not fit
 _GAUSS = NormalDist()
@@ -155,4 +156,5 @@ def main(name: str, train: str, test: str, *numbers: str) -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main(*sys.argv[1:])

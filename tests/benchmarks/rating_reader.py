@@ -1,6 +1,6 @@
 """Speed of the rating reader on a million generated ratings, in each format.
 
-Run as ``python tests/benchmarks/rating_reader.py [REPEATS]``.
+usage: python tests/benchmarks/rating_reader.py [REPEATS]
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
+from usage import answer_help
 
 from dpfit.data.ratings import RatingOptions, RatingReader
 from dpfit.data.ratings_by_user import collect_ratings
@@ -75,4 +76,5 @@ def main(repeats: int) -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)

@@ -1,6 +1,6 @@
 """Speed of the LIBSVM reader against scikit-learn's, in one process, alternately.
 
-Run as ``python tests/benchmarks/reader.py [REPEATS]``.
+usage: python tests/benchmarks/reader.py [REPEATS]
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from statistics import median
 
 import numpy as np
 from sklearn.datasets import load_svmlight_file
+from usage import answer_help
 
 from dpfit.data.reader import Reader, ReadOptions
 
@@ -96,4 +97,5 @@ def main(repeats: int) -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)

@@ -1,6 +1,8 @@
 """Rate of the exact Gaussian noise on one core against numpy's float normal and OpenDP's exact one.
 
-Run ``python tests/benchmarks/sampler.py`` from the repository root. Medians of five, all in one
+usage: python tests/benchmarks/sampler.py
+
+Medians of five, all in one
 run; ours and numpy's fill a reused array, as a fit does. OpenDP returns a Python list, so its time
 includes making one: that is the only way its Python users can get the noise.
 """
@@ -12,6 +14,7 @@ import time
 import numpy as np
 import opendp.prelude as dp
 from timing import median_seconds
+from usage import answer_help
 
 from dpfit.privacy.mechanisms.gaussian import GaussianNoise
 from dpfit.privacy.random_bits import BitSource, RunKey
@@ -69,4 +72,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main()

@@ -1,6 +1,8 @@
 """Time of the exact top-k selection and of exact Laplace noise on one core.
 
-Run ``python tests/benchmarks/selection.py`` from the repository root. Medians of five after a
+usage: python tests/benchmarks/selection.py
+
+Medians of five after a
 warm-up, all in one run. `float` is the inexact one-shot selection a script would do: numpy's
 Gumbel variates of PCG64 and argpartition, ties and rounding left to chance. `peeling` is the
 literature's k rounds of Laplace noise on all candidates, in the same floating point; its time is
@@ -12,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from timing import median_seconds
+from usage import answer_help
 
 from dpfit.privacy.mechanisms.laplace import LaplaceNoise
 from dpfit.privacy.mechanisms.top_k import GumbelTopK
@@ -107,4 +110,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main()

@@ -17,6 +17,8 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+from usage import answer_help
+
 ROOT = Path(__file__).resolve().parents[2]
 OLDEST = "1.6.0"
 NEWEST = "newest"
@@ -79,5 +81,6 @@ def main(releases: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     os.environ.setdefault("PIP_DISABLE_PIP_VERSION_CHECK", "1")
     sys.exit(main(sys.argv[1:]))

@@ -19,6 +19,7 @@ import pyarrow.compute as pac
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from usage import answer_help
 
 _ENTRIES: Final = 1 << 20  # a block
 _DIGITS: Final = 1000  # values are multiples of its inverse
@@ -90,6 +91,7 @@ def write_csv(path: Path, n_rows: int, n_columns: int, per_row: int) -> None:
 WRITERS: Final = {".svm": write_svm, ".csv": write_csv, ".parquet": write_parquet}
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     out = Path(sys.argv[1])
     WRITERS[out.suffix](out, *map(int, sys.argv[2:]))
     print(f"{out.stat().st_size:,} bytes")

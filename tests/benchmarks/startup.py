@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from fit_against_liblinear import measure, show
+from usage import answer_help
 
 COMMANDS = (["--help"], ["--version"], ["budget", "--eps", "4", "--delta", "1e-6"])
 
@@ -25,4 +26,5 @@ def main(runs: int) -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main(int(sys.argv[1]) if len(sys.argv) > 1 else 11)

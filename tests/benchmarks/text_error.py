@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from usage import answer_help
+
 DPFIT = str(Path(sys.executable).parent / "dpfit")
 
 
@@ -64,5 +66,6 @@ def main(
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     paths = [Path(argument) for argument in sys.argv[1:3]]
     main(*paths, *sys.argv[3:])

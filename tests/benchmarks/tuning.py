@@ -17,6 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from usage import answer_help
+
 from dpfit.cli.tune_option import _parsed
 from dpfit.fitting.search import Search
 
@@ -75,4 +77,5 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main(sys.argv[1:])

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from usage import answer_help
 from utility import metric
 
 RUNS = 3
@@ -192,4 +193,5 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main(sys.argv[1:])

@@ -16,6 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from usage import answer_help
+
 DPFIT = str(Path(sys.executable).parent / "dpfit")
 ALGORITHMS = ("dp-screen", "dp-gd", "dp-ight", "dp-iht", "dp-fw", "two-stage")
 EPSILONS = ("0.5", "1", "2", "4")
@@ -64,4 +66,5 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    answer_help(__doc__)
     main(sys.argv[1:])

@@ -21,6 +21,7 @@ import pytest
 from dpfit.cli.app import run
 
 CODE = "from dpfit.cli.app import main; main()"
+DUCKDB = "import duckdb, sys; duckdb.sql('SET enable_progress_bar=false'); duckdb.sql(sys.argv[2])"
 CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 # nohup, and a shell's background, ignore some of them, which every child would inherit.
@@ -178,3 +179,37 @@ def as_user() -> list[str]:
         pytest.skip("root without setpriv: permissions cannot be made to count")
     dropped = "-dac_override,-dac_read_search"
     return ["setpriv", "--bounding-set", dropped, f"--inh-caps={dropped}"]
+
+
+@pytest.fixture
+def shell(dpfit: Dpfit) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs shell lines in the test's folder, where dpfit and DuckDB are commands."""
+    programs = Path(dpfit.folder, ".venv", "bin")
+    programs.mkdir(parents=True)
+    _write_program(programs / "dpfit", f'-c "{CODE}" "$@"')
+    if shutil.which("duckdb") is None:  # its Python package does what its shell does for -c
+        _write_program(programs / "duckdb", f'-c "{DUCKDB}" "$@"')
+
+    def ended(
+        lines: str, *, program: Sequence[str] = ("sh", "-c"), **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*program, lines],
+            env={"PATH": f"{programs}:/usr/bin:/bin", **environment},
+            cwd=dpfit.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    return ended
+
+
+def _write_program(path: Path, arguments: str) -> None:
+    """A command that is this interpreter with ``arguments``, as an installed script is."""
+    roots = os.environ.get("PYTHONPATH", "")
+    text = f'#!/bin/sh\nPYTHONPATH="{roots}" exec "{sys.executable}" {arguments}\n'
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)

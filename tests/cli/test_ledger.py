@@ -138,6 +138,7 @@ def test_full_disk(dpfit: Any) -> None:
     assert outcome.status == 5, outcome.err
     assert outcome.err == (
         "dpfit: error: disk/tiny.ledger.json: cannot be written: no space left on device\n"
+        "hint: make room, or name a folder on another disk\n"
     )
     assert set(outcome.out.split()) <= {"filler", "tiny.ledger.json", "tiny.ledger.json.lock"}
     assert dpfit.names() >= {"new"}

@@ -152,7 +152,7 @@ def test_three_texts_are_classes_for_the_multinomial_loss_only(dpfit: Any) -> No
         ("no,1e400,x", "column 'a' (field 2) is too large", None),
         ("no,,x", "column 'a' (field 2) is empty", "see --missing zero"),
         ("no,1,w", "column 'job' (field 3) has a level", "add it to the levels of column job"),
-        (",1,x", "the label is empty", None),
+        (",1,x", "the label is empty", "is --label the right column?"),
     ],
 )
 def test_cells(dpfit: Any, record: str, said: str, hint: str | None) -> None:

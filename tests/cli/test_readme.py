@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -11,14 +10,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from dpfit.cli.exit_status import ExitStatus
 from dpfit.data.schema import parse_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SHOWN = re.findall(r"^    (.*)$", README, re.MULTILINE)
+UNFENCED = re.sub(r"^```.*?^```", "", README, flags=re.MULTILINE | re.DOTALL)
+SHOWN = re.findall(r"^    (.*)$", UNFENCED, re.MULTILINE)  # fenced: see test_recipes
 COMMANDS = [
     found[1]
     for line in SHOWN
@@ -26,31 +24,6 @@ COMMANDS = [
     if (found := re.fullmatch(r"(?:python3 .* && \.venv/bin/)?((?:cat \S+ \| )?dpfit .*)", line))
 ]
 (CRON,) = [line for line in SHOWN if line.startswith("15 3 ")]
-
-
-@pytest.fixture
-def shell(dpfit: Any) -> Any:
-    """Runs shell lines in the test's folder, where dpfit is a command; returns its status."""
-    program = Path("bin", "dpfit")
-    program.parent.mkdir()
-    code = "from dpfit.cli.app import main; main()"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{code}" "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
-    path = f"{program.parent.resolve()}:/usr/bin:/bin"
-
-    def ended(line: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["sh", "-c", line],
-            env={"PATH": path, "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
-            cwd=dpfit.folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-
-    return ended
 
 
 def test_every_sample_is_shown_in_use() -> None:
