@@ -257,8 +257,8 @@ FAULTS = [
     Fault(
         "an intercept that overflows after the charge",
         "algorithms/noisy_descent.py",
-        "_saturated(intercept)",
-        "intercept",
+        "_moved(point.intercept, gradient.intercept, step_size)",
+        "point.intercept - step_size * gradient.intercept",
         "tests/algorithms/test_dp_iht.py",
     ),
     Fault(

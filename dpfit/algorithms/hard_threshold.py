@@ -40,7 +40,10 @@ def hard_threshold(coefficients: Floats, sparsity: int, *, joint: bool = False) 
     joint : bool
         Of k classes keep the s rows of largest l2 norm; else s entries for each class.
     """
-    return np.where(largest_entries(coefficients, sparsity, joint=joint), coefficients, 0.0)
+    keep = largest_entries(coefficients, sparsity, joint=joint)
+    thresholded = np.zeros(coefficients.shape)  # memory is touched where an entry is kept, no more
+    thresholded[keep] = coefficients[keep]
+    return thresholded
 
 
 def largest_entries(coefficients: Floats, sparsity: int, *, joint: bool) -> NDArray[np.bool_]:

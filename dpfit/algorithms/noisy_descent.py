@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dpfit.algorithms.base import Setting
 from dpfit.algorithms.mean_rate import before_descent, curvature_of, released_rate
@@ -122,11 +122,18 @@ def stepped(point: Point, gradient: Point, step_size: float) -> Point:
 
     A diverged model is a poor one, not a crash after the charge.
     """
+    return Point(
+        _moved(point.coefficients, gradient.coefficients, step_size),
+        _moved(point.intercept, gradient.intercept, step_size),
+        point.offset,
+    )
+
+
+def _moved(values: ArrayLike, slopes: ArrayLike, step_size: float) -> Floats:
+    """In one new array: over all columns a step would else take longer than its noise."""
     with np.errstate(over="ignore", invalid="ignore"):
-        coefficients = point.coefficients - step_size * gradient.coefficients
-        intercept = np.asarray(point.intercept - step_size * gradient.intercept)
-    return Point(_saturated(coefficients), _saturated(intercept), point.offset)
-
-
-def _saturated(values: Floats) -> Floats:
-    return np.fmin(np.fmax(values, -_LARGEST), _LARGEST)  # fmax turns NaN into a bound
+        moved = np.atleast_1d(np.multiply(slopes, -step_size))
+        moved += values
+    np.clip(moved, -_LARGEST, _LARGEST, out=moved)
+    np.copyto(moved, -_LARGEST, where=np.isnan(moved))
+    return moved.reshape(np.shape(slopes))[()]  # a number where there was one
