@@ -219,11 +219,11 @@ def test_a_worker_that_fails_logs_no_record(cluster: Cluster) -> None:
     with Client(cluster.address) as client:
         workers = Workers(client)
         with pytest.raises(StorageError, match=r"failed \(ArithmeticError\)$"):
-            workers.results(workers.each(failing, [[271828.0]]))
+            workers.results(workers.each(failing, [[271828182845.0]]))
     worker.kill()  # a failure is logged before it is told
     assert worker.stderr is not None
     logged = worker.stderr.read()
-    assert b"271828" not in logged
+    assert b"271828182845" not in logged
 
 
 def test_workers_without_a_file_are_told(dpfit: Any) -> None:
