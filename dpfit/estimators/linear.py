@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dpfit.data.features import FeatureMap
 from dpfit.data.pipeline import cpu_count
@@ -24,6 +24,7 @@ from dpfit.estimators.private_estimator import PrivateEstimator, number_pair
 from dpfit.estimators.private_search import SearchStatement, search_of
 from dpfit.estimators.python_words import in_python_words
 from dpfit.estimators.row_blocks import row_blocks
+from dpfit.estimators.validation import validated, without_quotes
 from dpfit.files.linear_model import LARGEST_FEATURE_COUNT, WITH_OFFSET, LinearModel
 from dpfit.fitting.checks import one_of
 from dpfit.fitting.kind_of_fit import kind_of_fit
@@ -84,27 +85,27 @@ class LinearEstimator(PrivateEstimator):
             ledger = ledger_of(parameters)
             if ledger is not None:
                 ledger.check(charge_ahead(request))
-        label = getattr(y, "name", None)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=np.float64,
-            ensure_min_samples=2,  # one record's neighbours can be anything
-            y_numeric=not self._of_classes,
-        )
-        with in_python_words():
-            target = self._target(y)
-            fitted = self._planned(request, X, target, Attributes.of(given, X))
-            warn_before_run(
-                fitted.plan.facts, fitted.events, request, records=fitted.protected, stacklevel=4
+        with self._as_before_if_it_fails():
+            label = getattr(y, "name", None)
+            X, y = validated(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=np.float64,
+                ensure_min_samples=2,  # one record's neighbours can be anything
+                y_numeric=not self._of_classes,
             )
-            names = self._column_names(label, given)
-            model, entry = run_charged(fitted, ledger, partial(linear_model, fitted, **names))
-        self._take(model, None if ledger is None else ledger.path)
-        self._as_given(y)
-        self.ledger_entry_ = entry
+            with in_python_words(), without_quotes():
+                target = self._target(y)
+                fitted = self._planned(request, X, target, Attributes.of(given, X))
+                facts, events, records = fitted.plan.facts, fitted.events, fitted.protected
+                warn_before_run(facts, events, request, records=records, stacklevel=4)
+                names = self._column_names(label, given)
+                model, entry = run_charged(fitted, ledger, partial(linear_model, fitted, **names))
+            self._take(model, None if ledger is None else ledger.path)
+            self._as_given(y)
+            self.ledger_entry_ = entry
         return self
 
     def _request(self, parameters: SimpleNamespace, given: Mapping[str, Any]) -> FitRequest:
@@ -222,7 +223,7 @@ class LinearEstimator(PrivateEstimator):
     def _margins(self, X: Any, **arrays: Any) -> Floats:
         """Scores as the model file has them, shape (n,) or (n, k)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validated(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         predictor = LinearPredictor(self.model_)
         given = {role: values for role, values in arrays.items() if values is not None}
         with in_python_words():

@@ -72,7 +72,9 @@ def _linear(model: LinearModel, path: str) -> SparseClassifier | SparseRegressor
         column.role == "numeric" and column.range is None for column in columns.columns
     ):
         raise _of_the_command_line(path)
-    algo: Any = model.provenance["algorithm"]
+    algo = model.provenance["algorithm"]
+    if not isinstance(algo, str):
+        raise TypeError("its algorithm is no text")
     base = model.index_base
     estimator: SparseClassifier | SparseRegressor | MedianRegressor
     if model.classes is not None:

@@ -71,7 +71,9 @@ class ModelPage:
         """Error against epsilon for the numbers of this run, where it has them."""
         numbers = self.run.numbers
         rows, features = numbers.get("rows", 0), numbers.get("features", 0)
-        if not (1 <= rows <= MOST and 1 <= features <= MOST and LEAST_DELTA <= self.run.delta < 1.0):
+        if not (
+            1 <= rows <= MOST and 1 <= features <= MOST and LEAST_DELTA <= self.run.delta < 1.0
+        ):
             return None
         sparsity = numbers.get("sparsity")
         if sparsity is not None and not 1 <= sparsity < features:
