@@ -2110,6 +2110,13 @@ FAULTS = [
         "    ends = np.append(starts[1:], len(groups))",
         "tests/design/test_owner_rows.py",
     ),
+    Fault(
+        "an estimator believes what a model says of itself",
+        "estimators/privacy_statement.py",
+        'document["private"] is True and not compose(events, adjacency).infinite',
+        'document["private"] is True',
+        "tests/estimators/test_tune.py",
+    ),
 ]
 
 
