@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from dpfit.report.released_run import ReleasedRun
 
 _OF_A_PLAN: Final = ("n_rows", "n_features", "sparsity", "eps", "delta", "adjacency")
-_MOST: Final = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,8 +202,10 @@ def _plan(options: ReportOptions) -> Plan:
 def _count(option: str, value: int | None) -> int:
     if value is None:
         raise UsageError(f"--plan needs {option}")
-    if not 1 <= value <= _MOST:
-        raise UsageError(f"{option} must be at least 1 and at most {_MOST}")
+    from dpfit.report.plan import MOST
+
+    if not 1 <= value <= MOST:
+        raise UsageError(f"{option} must be at least 1 and at most {MOST}")
     return value
 
 

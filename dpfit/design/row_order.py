@@ -105,7 +105,8 @@ def _cut(
     columns, values = names[rows.indices], rows.data.astype(np.int32)  # |xq| <= 2^20
     lengths = np.diff(rows.indptr).astype(np.int64)
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    for start, stop in zip(starts, np.append(starts[1:], len(groups)), strict=True):
+    ends = np.flatnonzero(np.diff(groups, append=-1)) + 1  # none where no row was chosen
+    for start, stop in zip(starts, ends, strict=True):
         entries = slice(rows.indptr[start], rows.indptr[stop])
         of_group = slice(start, stop)
         piece = _Piece(places[of_group], lengths[of_group], columns[entries], values[entries])

@@ -17,6 +17,7 @@ from dpfit.data.encode import CellFault, CodedText
 from dpfit.data.owners import OwnerColumn, owners_of
 from dpfit.data.parquet_columns import as_text, is_text
 from dpfit.errors import DataError, UsageError
+from dpfit.estimators.validation import without_quotes
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -81,10 +82,11 @@ def column_name(role: str, values: Any, features: Sequence[str] = ()) -> str:
 
 
 def _numbers(role: str, values: Any, X: Any) -> Floats:
-    numbers = check_array(values, ensure_2d=False, dtype=np.float64, input_name=role)
-    if numbers.ndim != 1:
-        raise UsageError(f"--{role} must be 1D array or scalar")
-    check_consistent_length(X, numbers)
+    with without_quotes():
+        numbers = check_array(values, ensure_2d=False, dtype=np.float64, input_name=role)
+        if numbers.ndim != 1:
+            raise UsageError(f"--{role} must be 1D array or scalar")
+        check_consistent_length(X, numbers)
     if AttributeColumn(role, role, 0).refused(numbers).any():
         raise DataError(_REFUSED[role], path=_SOURCE)
     return np.asarray(numbers)
@@ -92,7 +94,7 @@ def _numbers(role: str, values: Any, X: Any) -> Floats:
 
 def _owners(unit: Any, X: Any) -> CodedText:
     """Identifiers by the rules of the files: whole numbers are the texts of their digits."""
-    identifiers = np.asarray(unit)
+    identifiers = _array_of(unit)
     if identifiers.ndim != 1:
         raise UsageError("--unit must be one identifier for each row")
     check_consistent_length(X, identifiers)
@@ -104,8 +106,15 @@ def _owners(unit: Any, X: Any) -> CodedText:
         return owners_of(as_text(array), OwnerColumn("unit", 0), na=())
     except CellFault:
         raise DataError("has an empty identifier of a unit", path=_SOURCE) from None
-    except (pa.ArrowException, TypeError, ValueError):
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
         raise DataError("its units are neither texts nor whole numbers", path=_SOURCE) from None
+
+
+def _array_of(unit: Any) -> NDArray[Any]:
+    """As it is; a list's members each as it is: together they would turn a NaN into a text."""
+    if not isinstance(unit, list | tuple):
+        return np.asarray(unit)
+    return np.fromiter(unit, object, count=len(unit))
 
 
 def _part(owners: CodedText, start: int, stop: int) -> CodedText:

@@ -19,6 +19,13 @@ from dpfit.errors import PrivacyError
 from dpfit.estimators.privacy_warnings import PrivacyWarning
 
 _SEARCHES: Final = "sklearn.model_selection."
+_FOLDS: Final = (
+    "sklearn.ensemble._stacking",
+    "sklearn.calibration",
+    "sklearn.feature_selection._rfe",
+)
+_FOLDS_IF_ASKED: Final = "sklearn.multioutput"
+_BOOSTING: Final = "sklearn.ensemble._weight_boosting"
 _PIPELINE: Final = "sklearn.pipeline"
 
 
@@ -28,10 +35,17 @@ def refuse_search() -> None:
     Raises
     ------
     PrivacyError
-        Each of its fits would be a run of its own, and its scores are not private at all.
+        Each of its fits would be a run of its own, and its scores are not private at all. So are
+        the weights of boosting, each of which depends on all records.
     """
     for frame in _callers():
-        if frame.f_globals.get("__name__", "").startswith(_SEARCHES):
+        module = frame.f_globals.get("__name__", "")
+        if module == _BOOSTING:
+            raise PrivacyError(
+                "boosting private data is refused: its weights of one record depend on all others, "
+                "and no fit of it keeps its promise; non_private=True is for data that are public"
+            )
+        if module.startswith(_SEARCHES) or _has_folds(module, frame.f_locals.get("self")):
             raise PrivacyError(
                 "a search or cross-validation on private data is refused: every fit of it would "
                 "be charged, and its scores would be released without noise; "
@@ -41,19 +55,30 @@ def refuse_search() -> None:
 
 
 def warn_of_fitted_steps() -> None:
-    """Warn where a pipeline fits steps before this one, which learn without noise."""
-    for frame in _callers():
-        if frame.f_globals.get("__name__") != _PIPELINE:
-            continue
-        steps = getattr(frame.f_locals.get("self"), "steps", [])
-        learning = [name for name, step in steps[:-1] if _learns(step)]
-        if learning:
-            warnings.warn(
-                f"what the pipeline learns in {', '.join(learning)} is outside the guarantee",
-                PrivacyWarning,
-                stacklevel=2,
-            )
-        return
+    """Warn where a pipeline, or one around it, fits steps before, which learn without noise."""
+    frames = (one for one in _callers() if one.f_globals.get("__name__") == _PIPELINE)
+    pipelines = {id(one): one for one in (frame.f_locals.get("self") for frame in frames)}
+    learning = [
+        name
+        for pipeline in pipelines.values()
+        for name, step in getattr(pipeline, "steps", [])[:-1]
+        if _learns(step)
+    ]
+    if learning:
+        warnings.warn(
+            f"what the pipeline learns in {', '.join(learning)} is outside the guarantee",
+            PrivacyWarning,
+            stacklevel=2,
+        )
+
+
+def _has_folds(module: str, caller: Any) -> bool:
+    """Whether that part of scikit-learn fits on folds, and learns from scores without noise."""
+    if not hasattr(caller, "cv"):
+        return False
+    if module == _FOLDS_IF_ASKED:
+        return caller.cv is not None
+    return module in _FOLDS and not (isinstance(caller.cv, str) and caller.cv == "prefit")
 
 
 def _learns(step: Any) -> bool:

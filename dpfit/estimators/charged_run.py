@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from dpfit.errors import DpfitError, UsageError
 from dpfit.files.atomic import check_writable
@@ -40,6 +40,24 @@ class Planned(Protocol[Result]):
     ) -> Result: ...
 
 
+def ledger_path(ledger: object) -> str | Literal[False] | None:
+    """The path of a ledger as a text; False for none, None where nothing was said.
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    if ledger is None or ledger is True:
+        return None
+    if ledger is False:
+        return False
+    path = os.fspath(ledger) if isinstance(ledger, str | os.PathLike) else None
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise UsageError("--ledger must be the path of a file, or False")
+    return path
+
+
 def ledger_of(parameters: SimpleNamespace) -> Ledger | None:
     """Where a run is charged; None if the user said nowhere.
 
@@ -56,13 +74,12 @@ def ledger_of(parameters: SimpleNamespace) -> Ledger | None:
     path = parameters.ledger
     if path is False:
         return None
-    if path is None or path is True:
+    if path is None:
         raise UsageError(
             "no ledger was given",
             hint="ledger='NAME.ledger.json' adds up what all runs on the same records spend, those "
             "of the command line too; with ledger=False nothing does",
         )
-    path = os.fspath(path)
     check_writable(path, overwrite=True)
     return Ledger(path, lock_timeout=parameters.lock_timeout)
 
@@ -73,7 +90,7 @@ def dataset_of(parameters: SimpleNamespace) -> str:
         return str(parameters.dataset)
     if not parameters.ledger:
         return "data"
-    name = os.path.basename(os.fspath(parameters.ledger))
+    name = os.path.basename(parameters.ledger)
     for end in _ENDS:
         name = name.removesuffix(end)
     return name or "data"

@@ -19,12 +19,12 @@ from dpfit.data.schema import ColumnRole
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.estimators.attributes import Attributes, column_name
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
-from dpfit.estimators.numeric_input import numeric_input, numeric_target
 from dpfit.estimators.privacy_statement import PrivacyStatement, warn_before_run
 from dpfit.estimators.private_estimator import PrivateEstimator, number_pair
 from dpfit.estimators.private_search import SearchStatement, search_of
 from dpfit.estimators.python_words import in_python_words
 from dpfit.estimators.row_blocks import row_blocks
+from dpfit.estimators.validation import validated, without_quotes
 from dpfit.files.linear_model import LARGEST_FEATURE_COUNT, WITH_OFFSET, LinearModel
 from dpfit.fitting.checks import one_of
 from dpfit.fitting.kind_of_fit import kind_of_fit
@@ -85,27 +85,27 @@ class LinearEstimator(PrivateEstimator):
             ledger = ledger_of(parameters)
             if ledger is not None:
                 ledger.check(charge_ahead(request))
-        label = getattr(y, "name", None)
-        X, y = numeric_input(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=np.float64,
-            ensure_min_samples=2,  # one record's neighbours can be anything
-            y_numeric=not self._of_classes,
-        )
-        with in_python_words():
-            target = self._target(y)
-            fitted = self._planned(request, X, target, Attributes.of(given, X))
-            warn_before_run(
-                fitted.plan.facts, fitted.events, request, records=fitted.protected, stacklevel=4
+        with self._as_before_if_it_fails():
+            label = getattr(y, "name", None)
+            X, y = validated(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=np.float64,
+                ensure_min_samples=2,  # one record's neighbours can be anything
+                y_numeric=not self._of_classes,
             )
-            names = self._column_names(label, given)
-            model, entry = run_charged(fitted, ledger, partial(linear_model, fitted, **names))
-        self._take(model, None if ledger is None else ledger.path)
-        self._as_given(y)
-        self.ledger_entry_ = entry
+            with in_python_words(), without_quotes():
+                target = self._target(y)
+                fitted = self._planned(request, X, target, Attributes.of(given, X))
+                facts, events, records = fitted.plan.facts, fitted.events, fitted.protected
+                warn_before_run(facts, events, request, records=records, stacklevel=4)
+                names = self._column_names(label, given)
+                model, entry = run_charged(fitted, ledger, partial(linear_model, fitted, **names))
+            self._take(model, None if ledger is None else ledger.path)
+            self._as_given(y)
+            self.ledger_entry_ = entry
         return self
 
     def _request(self, parameters: SimpleNamespace, given: Mapping[str, Any]) -> FitRequest:
@@ -186,7 +186,7 @@ class LinearEstimator(PrivateEstimator):
 
     def _target(self, y: NDArray[Any]) -> Target:
         """The target as readers give it."""
-        return numeric_target(y)
+        return np.asarray(y, np.float64)
 
     def _as_given(self, y: NDArray[Any]) -> None:
         """Tell answers in the type of the target, of which a model file knows nothing."""
@@ -223,7 +223,7 @@ class LinearEstimator(PrivateEstimator):
     def _margins(self, X: Any, **arrays: Any) -> Floats:
         """Scores as the model file has them, shape (n,) or (n, k)."""
         check_is_fitted(self)
-        X = numeric_input(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validated(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         predictor = LinearPredictor(self.model_)
         given = {role: values for role, values in arrays.items() if values is not None}
         with in_python_words():

@@ -17,11 +17,11 @@ from dpfit.data.rating_options import ROLES
 from dpfit.data.ratings_by_user import RatingsByUser
 from dpfit.errors import DataError, PrivacyError, UsageError
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
-from dpfit.estimators.numeric_input import numeric_input
 from dpfit.estimators.privacy_statement import PrivacyStatement, warn_before_run
 from dpfit.estimators.private_estimator import PrivateEstimator, number_pair
 from dpfit.estimators.python_words import in_python_words
 from dpfit.estimators.row_blocks import canonical
+from dpfit.estimators.validation import validated
 from dpfit.files.factor_model import FactorModel
 from dpfit.fitting.factor_file import factor_model, factor_outcome
 from dpfit.fitting.factor_prediction import FactorPredictor
@@ -132,36 +132,37 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
             request = self._request(parameters, parameters.n_items)
             if ledger is not None:
                 ledger.check(charge_ahead(request))
-        ratings = self._ratings(X, reset=True)
-        with in_python_words():
-            n_items = self.n_features_in_
-            if parameters.n_items not in (None, n_items):
-                raise DataError("does not have --n-items columns", path=_SOURCE)
-            if not sparse and parameters.n_items is None:
-                # The width of a table is that of each of its records.
-                request = self._request(parameters, n_items)
-            _check_strict(request)
-            fitted = MatrixFit(request, ratings, n_items=n_items, source=_SOURCE)
-            warn_before_run(
-                fitted.plan.facts, fitted.events, request, records="users", stacklevel=3
-            )
-            names = getattr(self, "feature_names_in_", np.arange(1, n_items + 1))
-            model, entry = run_charged(
-                fitted,
-                ledger,
-                lambda outcome: factor_model(
-                    outcome,
-                    provenance={
-                        **fitted.description(),
-                        "events": [event.to_json() for event in fitted.events],
-                    },
-                    private=request.private,
-                    columns=dict.fromkeys(ROLES),
-                    items=[str(name) for name in names],
-                ),
-            )
-        self._take(model, None if ledger is None else ledger.path)
-        self.ledger_entry_ = entry
+        with self._as_before_if_it_fails():
+            ratings = self._ratings(X, reset=True)
+            with in_python_words():
+                n_items = self.n_features_in_
+                if parameters.n_items not in (None, n_items):
+                    raise DataError("does not have --n-items columns", path=_SOURCE)
+                if not sparse and parameters.n_items is None:
+                    # The width of a table is that of each of its records.
+                    request = self._request(parameters, n_items)
+                _check_strict(request)
+                fitted = MatrixFit(request, ratings, n_items=n_items, source=_SOURCE)
+                warn_before_run(
+                    fitted.plan.facts, fitted.events, request, records="users", stacklevel=3
+                )
+                names = getattr(self, "feature_names_in_", np.arange(1, n_items + 1))
+                model, entry = run_charged(
+                    fitted,
+                    ledger,
+                    lambda outcome: factor_model(
+                        outcome,
+                        provenance={
+                            **fitted.description(),
+                            "events": [event.to_json() for event in fitted.events],
+                        },
+                        private=request.private,
+                        columns=dict.fromkeys(ROLES),
+                        items=[str(name) for name in names],
+                    ),
+                )
+            self._take(model, None if ledger is None else ledger.path)
+            self.ledger_entry_ = entry
         return self
 
     def transform(self, X: Any) -> Floats:
@@ -186,9 +187,17 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
             The users' own ratings.
         users, items : integer arrays, shape (m,)
             Rows and columns of ``X``.
+
+        Raises
+        ------
+        ValueError
+            They are no such numbers, or not as many of one as of the other.
         """
         ratings = self._ratings(X, reset=False)
-        rows, columns = np.asarray(users, np.int64), np.asarray(items, np.int64)
+        rows = _numbers("users", users, ratings.n_users)
+        columns = _numbers("items", items, self.n_features_in_)
+        if len(rows) != len(columns):
+            raise ValueError("users and items must be of one length")
         solver = self._solver()
         return solver.predict(solver.coefficients(ratings), rows, columns)
 
@@ -255,7 +264,7 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
         sparse = issparse(X)
         # These formats can hold a place twice; sorting adds such entries up.
         stored = X.nnz if sparse and X.format in ("coo", "csc", "csr") else 0
-        X = numeric_input(
+        X = validated(
             self,
             X,
             accept_sparse="csr",
@@ -288,6 +297,16 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _numbers(name: str, values: Any, count: int) -> Integers:
+    """Numbers below a count; a negative one would silently be another's, from the end."""
+    numbers = np.asarray(values)
+    if numbers.ndim != 1 or not (numbers.dtype.kind in "iu" or numbers.size == 0):
+        raise ValueError(f"{name} must be a list of whole numbers")
+    if np.any((numbers < 0) | (numbers >= count)):
+        raise ValueError(f"{name} must lie from 0 to {count - 1}")
+    return numbers.astype(np.int64)
 
 
 def _check_strict(request: MatrixRequest) -> None:

@@ -12,6 +12,7 @@ from dpfit.errors import DataError
 from dpfit.estimators.classifier import SparseClassifier
 from dpfit.estimators.matrix_completer import MatrixCompleter
 from dpfit.estimators.median_regressor import MedianRegressor
+from dpfit.estimators.private_search import SearchStatement
 from dpfit.estimators.python_words import in_python_words
 from dpfit.estimators.regressor import SparseRegressor
 from dpfit.files.factor_model import parse_factor_model
@@ -72,7 +73,9 @@ def _linear(model: LinearModel, path: str) -> SparseClassifier | SparseRegressor
         column.role == "numeric" and column.range is None for column in columns.columns
     ):
         raise _of_the_command_line(path)
-    algo: Any = model.provenance["algorithm"]
+    algo = model.provenance["algorithm"]
+    if not isinstance(algo, str):
+        raise TypeError("its algorithm is no text")
     base = model.index_base
     estimator: SparseClassifier | SparseRegressor | MedianRegressor
     if model.classes is not None:
@@ -90,6 +93,7 @@ def _linear(model: LinearModel, path: str) -> SparseClassifier | SparseRegressor
             algo=algo, loss=model.loss, index_base=base, target_range=model.target_range
         )
     estimator._take(model, None)
+    SearchStatement.of(model.provenance, estimator.privacy_)  # refuses what is none
     if columns is not None:
         estimator.feature_names_in_ = np.array(columns.names, object)
     return estimator

@@ -13,7 +13,8 @@ from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.canonical_json import Json
-from dpfit.privacy.events import Event, event_from_json
+from dpfit.privacy.events import Event
+from dpfit.privacy.ledger_checkpoint import events_of
 from dpfit.privacy.public_facts import Origin, PublicFacts
 
 
@@ -63,19 +64,22 @@ class PrivacyStatement:
             It is not as this version writes it.
         """
         document: Any = provenance
-        events = tuple(event_from_json(event) for event in document["events"])
+        events = tuple(events_of(document["events"]))
         adjacency, budget = Adjacency(document["adjacency"]), document["budget"]
         asked = None if budget is None else Budget(**budget)
-        charge = charge_of(events, asked, adjacency) if document["private"] else None
-        charge = charge or {}
+        private = document["private"] is True and not compose(events, adjacency).infinite
+        charge = (charge_of(events, asked, adjacency) if private else None) or {}
+        record = document.get("record", "row")
+        if not isinstance(record, str):
+            raise TypeError("its record is no text")
         return cls(
-            private=document["private"] is True,
+            private=private,
             epsilon=charge.get("epsilon"),
             delta=charge.get("delta"),
             mu=charge.get("mu"),
             rho=charge.get("rho"),
             adjacency=str(adjacency),
-            record=document.get("record", "row"),
+            record=record,
             assumed=_facts(document, Origin.ASSUMED),
             declared=_facts(document, Origin.DECLARED),
             ledger=ledger,

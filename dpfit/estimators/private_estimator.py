@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import numbers
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from types import SimpleNamespace
 from typing import Any, Final, Literal, Self
@@ -14,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpfit.errors import UsageError
 from dpfit.estimators.callers import refuse_search, warn_of_fitted_steps
+from dpfit.estimators.charged_run import ledger_path
 from dpfit.estimators.python_words import in_python_words
 from dpfit.files.atomic import write_atomically
 from dpfit.fitting import matrix_request, request
@@ -75,7 +78,18 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         one_of("--adjacency", plain["adjacency"], tuple(Adjacency))
         within("--lock-timeout", plain["lock_timeout"], 0.0, 1e8)
         plain["adjacency"] = Adjacency(plain["adjacency"])
+        plain["ledger"] = ledger_path(plain["ledger"])
         return SimpleNamespace(**plain)
+
+    @contextlib.contextmanager
+    def _as_before_if_it_fails(self) -> Iterator[None]:
+        """Stay what the last fit made of it, where this one fails: half of each is neither."""
+        before = vars(self).copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model file, which ``dpfit predict`` and :func:`dpfit.load_model` read.

@@ -51,11 +51,20 @@ def row_blocks(
 
 
 def canonical(X: Any) -> csr_array:
-    """The same matrix with sorted columns, each once in a row; the argument is left as it is."""
+    """The same matrix with sorted columns, each once in a row; the argument is left as it is.
+
+    Raises
+    ------
+    ValueError
+        Entries of one place add up to infinity.
+    """
     rows = csr_array(X)
     if not rows.has_canonical_format:
         rows = rows.copy()
-        rows.sum_duplicates()
+        with np.errstate(over="ignore"):
+            rows.sum_duplicates()
+        if not np.isfinite(rows.data).all():
+            raise ValueError("entries of one place add up to infinity")
     return rows
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
@@ -18,7 +19,7 @@ from dpfit.report.attack import TradeOff, attack_chart, privacy_chart
 from dpfit.report.chart import Chart, at_most, percent_at_most
 from dpfit.report.elements import Child, element, serialised, shortened, table
 from dpfit.report.largest import Largest
-from dpfit.report.plan import Plan
+from dpfit.report.plan import LEAST_DELTA, MOST, Plan
 from dpfit.report.promise import OUTSIDE, assumptions, group_note, not_private, promise
 from dpfit.report.released_run import ReleasedRun
 from dpfit.report.spending import Spending
@@ -70,12 +71,19 @@ class ModelPage:
         """Error against epsilon for the numbers of this run, where it has them."""
         numbers = self.run.numbers
         rows, features = numbers.get("rows", 0), numbers.get("features", 0)
-        if rows < 1 or features < 1 or not 0.0 < self.run.delta < 1.0:
+        if not (
+            1 <= rows <= MOST and 1 <= features <= MOST and LEAST_DELTA <= self.run.delta < 1.0
+        ):
             return None
         sparsity = numbers.get("sparsity")
         if sparsity is not None and not 1 <= sparsity < features:
             sparsity = None
         return Plan(rows, features, sparsity, self.run.delta, self.run.adjacency)
+
+    @property
+    def _marked(self) -> float | None:
+        """The run's epsilon, where the picture of a plan has a place for it."""
+        return self.run.epsilon if 0.0 < self.run.epsilon < math.inf else None
 
     def charts(self) -> list[Chart]:
         """The pictures, in their order; those of privacy only where there is some."""
@@ -87,7 +95,7 @@ class ModelPage:
         if self.ledger is not None and (spending := self.ledger.spending.chart()) is not None:
             charts.append(spending)
         if self.plan is not None:
-            charts.append(self.plan.chart(self.run.epsilon if self.run.private else None))
+            charts.append(self.plan.chart(self._marked))
         return charts
 
     def to_bytes(self) -> bytes:

@@ -31,6 +31,8 @@ from dpfit.privacy.calibration import gaussian_scale
 from dpfit.privacy.conversion import gaussian_mu
 from dpfit.report.chart import Axis, Chart, Series, decades_around, number
 
+MOST: Final = 1 << 40  # rows or columns
+LEAST_DELTA: Final = 1e-302  # what a budget can ask for
 EPSILONS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _NEAR: Final = 0.01  # an epsilon that a run certifies is a little below what was asked
 _DRAWN: Final = tuple(0.1 * 10.0 ** (place / 20) for place in range(41))  # to 10

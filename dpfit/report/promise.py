@@ -57,7 +57,7 @@ def _bound(run: ReleasedRun) -> str:
     odds = math.exp(epsilon) if epsilon < 700.0 else math.inf
     factor = f"at most {at_most(odds)}"
     if odds > _LARGEST_ODDS:
-        factor = f"more than {_LARGEST_ODDS:,.0f}, which is no protection to speak of,"
+        factor = f"more than {_LARGEST_ODDS:,.0f}, which is no protection to speak of"
     chance = "" if run.delta == 0.0 else f", except with a chance of about {run.delta:g}"
     stated = f"epsilon {at_most(epsilon)}" + (
         " without a delta" if run.delta == 0.0 else f" at delta {run.delta:g}"

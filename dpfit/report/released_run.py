@@ -92,6 +92,9 @@ class ReleasedRun:
         """
         try:
             return _run(provenance, private)
+        except RecursionError:
+            error = ValueError("it is nested too deeply")
+            raise not_a_document("model's provenance", error, path) from None
         except (ValueError, KeyError, TypeError, ArithmeticError) as error:
             raise not_a_document("model's provenance", error, path) from None
 
@@ -113,7 +116,7 @@ def _run(provenance: Json, private: bool) -> ReleasedRun:
         algorithm=str(provenance["algorithm"]),
         record=_record(provenance.get("record", "row")),
         program=str(provenance["dpfit"]),
-        private=private and not reproducible and math.isfinite(cost.rho_bound()),
+        private=private and not reproducible and not cost.infinite,
         reproducible=reproducible,
         adjacency=adjacency,
         delta=_delta(provenance["budget"], cost),

@@ -13,6 +13,7 @@ from dpfit.privacy.accountant import NOTHING
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.ledger_document import LedgerDocument
 from dpfit.report.chart import Axis, Chart, Series, Ticks, at_most
+from dpfit.report.elements import shortened
 
 _MOST_POINTS: Final = 200
 _LONGEST_TABLE: Final = 8
@@ -129,7 +130,7 @@ def _seconds(time: str) -> float | None:
 
 
 def _shown(time: str) -> str:
-    return time if _seconds(time) is None else time[:16].replace("T", " ")
+    return shortened(time) if _seconds(time) is None else time[:16].replace("T", " ")
 
 
 def _dates(first: float, last: float) -> Ticks:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from usage import answer_help
 
-from dpfit.cli.tune_option import _parsed
+from dpfit.fitting.requested_search import SEARCHABLE
 from dpfit.fitting.search import Search
 
 PROGRAM = (sys.executable, "-c", "from dpfit.cli.app import main; main()")
@@ -54,8 +54,8 @@ def main(arguments: list[str]) -> None:
         if option == "--tune":
             text = next(rest)
             tuned += [option, text]
-            name, values = _parsed(text)
-            grid[name] = values
+            name, _, listed = text.replace("-", "_").partition("=")
+            grid[name] = [SEARCHABLE[name](one) for one in listed.split(",")]
         elif option == "--tune-runs":
             tuned += [option, next(rest)]
         else:

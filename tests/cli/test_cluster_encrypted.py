@@ -77,7 +77,8 @@ def test_tls(
             assert "Traceback" not in ended.err
             assert ended.err.splitlines()[-2:] == [
                 f"dpfit: error: {cluster.address}: the cluster cannot be reached",
-                "hint: for tls:// Dask's own settings name the certificates",
+                "hint: is a Dask scheduler running there? it prints its address as it starts; "
+                "Dask's own settings name the certificates",
             ]
         plain = cluster.address.replace("tls", "tcp")
         ended = dpfit("fit", *parts, *RUN, "--cluster", plain, env=dask_settings(identity))

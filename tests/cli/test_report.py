@@ -129,6 +129,25 @@ def test_a_model_that_claims_more_than_its_events(dpfit: Any) -> None:
     assert "NOT PRIVATE" in page_of(dpfit, "bold.json").texts
 
 
+def test_a_search_keeps_its_promise(dpfit: Any) -> None:
+    """It has no rho of its own, but an epsilon, and that is what is told."""
+    dpfit.svm()
+    args = ("--eps", "2", "--delta", "1e-4", "--algo", "dp-ight", "--tune", "sparsity=2,5")
+    assert dpfit.here("fit", "tiny.svm", *args, *dpfit.facts).status == 0
+    page = page_of(dpfit, "tiny.model.json", "tiny.ledger.json")
+    assert "NOT PRIVATE" not in page.text
+    assert "epsilon 2 at delta 0.0001" in page.text
+    assert "random-stopping" in page.text
+
+
+def test_an_epsilon_that_promises_nothing(dpfit: Any) -> None:
+    """Its sentence is one."""
+    dpfit.svm()
+    assert dpfit.here("fit", "tiny.svm", "--eps", "800", "--delta", "1e-4").status == 0
+    page = page_of(dpfit, "tiny.model.json")
+    assert "which is no protection to speak of, except with a chance" in page.text
+
+
 def test_another_file_than_the_ledger_knows(dpfit: Any) -> None:
     """A model changed by a byte was released by no run."""
     model = dpfit.fit()
@@ -305,6 +324,37 @@ def test_a_provenance_of_something_else(dpfit: Any, key: str, value: object) -> 
     assert outcome.status == 3
     assert "odd.json: is not a model's provenance document" in outcome.err
     assert not Path("report.html").exists()
+
+
+def test_a_provenance_without_end(dpfit: Any) -> None:
+    """Nesting that the parser bears is refused where it is shown."""
+    content = dpfit.read(dpfit.fit())
+    deep = b'"settings": {"deep": ' + 600 * b"[" + 600 * b"]" + b", "
+    Path("odd.json").write_bytes(content.replace(b'"settings": {', deep))
+    outcome = dpfit.here("report", "odd.json")
+    assert (outcome.status, "nested too deeply" in outcome.err) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("public_facts", "rows", "value"), 10**400),
+        (("public_facts", "features", "value"), 10**400),
+        (("budget", "delta"), 5e-324),
+        (("budget", "delta"), 0.9999),
+    ],
+)
+def test_numbers_that_no_plan_is_for(dpfit: Any, place: tuple[str, ...], value: object) -> None:
+    """The page is made all the same, with a plan where one can be."""
+    model = dpfit.json(dpfit.fit())
+    part = model["provenance"]
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = value
+    Path("odd.json").write_text(json.dumps(model), encoding="utf-8")
+    page = page_of(dpfit, "odd.json")
+    assert "What is promised" in page.text
+    assert ("What another epsilon would do" in page.text) == (value == 0.9999)
 
 
 def test_a_page_on_standard_output(dpfit: Any) -> None:

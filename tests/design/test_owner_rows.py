@@ -125,6 +125,18 @@ def test_rows_in_order_are_the_rows(chance: np.random.Generator, tmp_path: Path)
         assert np.array_equal(found.by_row().toarray(), expected)
 
 
+def test_a_chunk_of_which_no_row_takes_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One unit may fill it, with more rows than the cap lets in: the others are as they are."""
+    monkeypatch.setattr(Storage, "chunk_entries", 40)
+    last = np.arange(N - 5, N)
+    expected = design().by_row()[last].toarray()
+    for folder in (None, tmp_path):
+        found = design(folder=folder).in_order(last, np.array([2, 3]))
+        assert np.array_equal(found.by_row().toarray(), expected)
+
+
 def test_a_row_s_digest_is_its_own(chance: np.random.Generator) -> None:
     """The same wherever the row stands; rows that differ have different ones."""
     rows, order = design(), chance.permutation(N)

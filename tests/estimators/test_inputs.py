@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix, dok_array
 
-from dpfit import SparseClassifier, SparseRegressor
+from dpfit import MatrixCompleter, SparseClassifier, SparseRegressor
 from dpfit.data.rows import RowBlock
 from dpfit.estimators.attributes import Attributes
 from dpfit.estimators.row_blocks import row_blocks
@@ -168,3 +168,72 @@ def test_blocks_are_all_rows_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 def dense(block: RowBlock, n_features: int) -> np.ndarray:
     whole = csr_array((block.values, block.indices, block.indptr), (block.n_rows, n_features + 1))
     return whole.toarray()[:, 1:]
+
+
+SECRET = 48151623.42
+QUOTING: dict[str, Any] = {
+    "texts": (np.full((80, 2), f"{SECRET}x"), Y, None),
+    "objects": (np.full((80, 2), f"{SECRET}x", object), Y, None),
+    "a vector": (np.full(80, SECRET), Y, None),
+    "a number": (np.array(SECRET), Y, None),
+    "complex rows": (np.full((80, 2), SECRET + 0j), Y, None),
+    "a complex target": (X, np.full(80, SECRET + 0j), None),
+    "a target of texts": (X, np.full(80, f"{SECRET}x"), None),
+    "weights of texts": (X, Y, [f"{SECRET}x"] * 80),
+    "a weight": (X, Y, np.array(SECRET)),
+    "complex weights": (X, Y, np.full(80, SECRET + 0j)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::dpfit.AssumedFactWarning")
+@pytest.mark.parametrize("what", QUOTING)
+def test_no_error_quotes_the_data(what: str) -> None:
+    """Errors of scikit-learn do; they end in logs."""
+    rows, target, weights = QUOTING[what]
+    one = SparseRegressor(ledger=False, **BUDGET)
+    with pytest.raises((TypeError, ValueError)) as caught:
+        one.fit(rows, target, sample_weight=weights)
+    assert "48151623" not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    if weights is None and target is Y:
+        fitted = one.fit(np.ones((80, 2)), Y)
+        with pytest.raises((TypeError, ValueError)) as caught:
+            fitted.predict(rows)
+        assert "48151623" not in str(caught.value)
+
+
+def broken(kind: Any, name: str, value: int) -> Any:
+    """A matrix whose arrays were changed once it was made."""
+    found = kind(X.copy())
+    (found.coords[1] if name == "col" else getattr(found, name))[3] = value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (csr_array, "indices"),
+        (csr_array, "indptr"),
+        (csc_array, "indices"),
+        (csc_array, "indptr"),
+        (coo_array, "col"),
+    ],
+)
+@pytest.mark.parametrize("value", [-1, 10**6])
+def test_places_outside_a_matrix_are_refused(kind: Any, name: str, value: int) -> None:
+    """Compiled loops would read and write there."""
+    for one in (
+        SparseClassifier(ledger=False, **BUDGET),
+        MatrixCompleter(ledger=False, rating_range=(-9, 9), **BUDGET),
+    ):
+        with pytest.raises(ValueError, match=r"ind|row|column"):
+            one.fit(broken(kind, name, value), Y)
+
+
+def test_parts_of_an_entry_that_add_up_to_infinity_are_refused() -> None:
+    """As an infinite entry is; each of them is finite."""
+    twice = csr_array(
+        (np.full(160, 1e308), np.zeros(160, int), np.arange(0, 161, 2)), shape=(80, 12)
+    )
+    with pytest.raises(ValueError, match="infinity"):
+        SparseClassifier(ledger=False, **BUDGET).fit(twice, Y)

@@ -105,6 +105,28 @@ def test_the_best_new_items(fitted: MatrixCompleter) -> None:
         fitted.recommend(X, 0)
 
 
+@pytest.mark.parametrize(
+    ("users", "items"),
+    [
+        ([-1], [0]),
+        ([0], [-1]),
+        ([10**6], [0]),
+        ([0], [N_ITEMS]),
+        ([0.7], [0]),
+        ([0, 1], [0]),
+        ([[0]], [[0]]),
+        (["a"], [0]),
+        ([True], [0]),
+        ([2**70], [0]),
+    ],
+)
+def test_pairs_are_of_users_and_items(fitted: MatrixCompleter, users: Any, items: Any) -> None:
+    """The last user's rating is no answer for user -1."""
+    with pytest.raises(ValueError, match=r"users|items"):
+        fitted.predict_pairs(X, users, items)
+    assert fitted.predict_pairs(X, [], []).shape == (0,)
+
+
 def test_a_rating_twice_is_refused() -> None:
     """Where sparse matrices would add the two up."""
     twice = coo_array(([1.0, 4.0], ([0, 0], [1, 1])), shape=(2, N_ITEMS))

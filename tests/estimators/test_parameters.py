@@ -68,6 +68,11 @@ def test_every_option_is_a_parameter() -> None:
 WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (SparseClassifier, {"ledger": None}, "no ledger was given; ledger='NAME.ledger.json'"),
     (SparseClassifier, {"eps": None, "delta": None}, "no privacy budget was given; give one of"),
+    (SparseClassifier, {"ledger": True}, "no ledger was given"),
+    (SparseClassifier, {"ledger": 0}, "^ledger must be the path of a file, or False"),
+    (SparseClassifier, {"ledger": ""}, "^ledger must be the path of a file, or False"),
+    (SparseClassifier, {"ledger": b"a.json"}, "^ledger must be the path of a file, or False"),
+    (MatrixCompleter, {"ledger": "a\0"}, "^ledger must be the path of a file, or False"),
     (SparseClassifier, {"eps": -1.0}, "^eps must"),
     (SparseClassifier, {"eps": "1"}, "^eps must be a number"),
     (SparseClassifier, {"delta": None}, "delta"),
@@ -231,6 +236,23 @@ def test_a_run_that_fails_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         SparseClassifier(algo="dp-gd", ledger=ledger, **BUDGET, **FACTS).fit(X, Y)
     entries = json.loads(ledger.read_text())["entries"]
     assert [entry["kind"] for entry in entries] == ["reserved", "aborted"]
+
+
+@pytest.mark.filterwarnings("ignore::dpfit.AssumedFactWarning")
+@pytest.mark.parametrize("kind", [SparseClassifier, SparseRegressor, MatrixCompleter])
+def test_a_fit_that_fails_changes_nothing(kind: Any) -> None:
+    """An estimator is that of its last fit, whole, not its numbers with the shape of another."""
+    needed = {"rating_range": (0, 1)} if kind is MatrixCompleter else {}
+    if kind is SparseRegressor:
+        needed = {"target_range": (0, 1)}
+    fitted = kind(ledger=False, **BUDGET, **needed).fit(X.toarray(), Y)
+    before = vars(fitted).copy()
+    fitted.set_params(n_users=3) if kind is MatrixCompleter else fitted.set_params(n_rows=79)
+    with pytest.raises(ValueError, match="declared"):
+        fitted.fit(X.toarray()[:, :5], Y)
+    after = vars(fitted)
+    assert {name for name in before if after[name] is not before[name]} <= {"n_rows", "n_users"}
+    assert after.keys() == before.keys()
 
 
 def test_errors_can_be_sent_from_workers() -> None:

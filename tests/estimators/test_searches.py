@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.ensemble import BaggingClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier
+from sklearn.feature_selection import RFE, RFECV
 from sklearn.model_selection import (
     GridSearchCV,
     RandomizedSearchCV,
@@ -18,8 +20,9 @@ from sklearn.model_selection import (
     cross_validate,
     learning_curve,
 )
+from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 
 from dpfit import PrivacyWarning, SparseClassifier
 from dpfit.errors import PrivacyError
@@ -57,6 +60,10 @@ SEARCHES = {
     "cross_val_predict": lambda one: cross_val_predict(one, X, Y, cv=2),
     "learning_curve": lambda one: learning_curve(one, X, Y, cv=2),
     "a pipeline's": lambda one: cross_val_score(make_pipeline(Normalizer(), one), X, Y, cv=2),
+    "stacking": lambda one: StackingClassifier([("a", one)]).fit(X, Y),
+    "calibration": lambda one: CalibratedClassifierCV(one, cv=2).fit(X, Y),
+    "elimination": lambda one: RFECV(one, cv=2).fit(X.toarray(), Y),
+    "a chain with folds": lambda one: ClassifierChain(one, cv=2).fit(X, np.stack([Y, Y], 1)),
 }
 
 
@@ -94,6 +101,26 @@ def test_fits_that_are_not_refused_are_charged(tmp_path: Path) -> None:
     assert kinds.count("reserved") == 3
 
 
+def test_boosting_is_refused(tmp_path: Path) -> None:
+    """One record changes the weights of all."""
+    ledger = tmp_path / "a.ledger.json"
+    with pytest.raises(PrivacyError, match="boosting"):
+        AdaBoostClassifier(unfitted(ledger=str(ledger))).fit(X, Y)
+    assert not ledger.exists()
+
+
+@pytest.mark.filterwarnings("ignore::dpfit.AssumedFactWarning")
+def test_what_has_no_folds_is_not_refused(tmp_path: Path) -> None:
+    """Neighbours of what is refused: every fit of theirs is charged, and no score is looked at."""
+    path = tmp_path / "a.ledger.json"
+    one = unfitted(ledger=str(path), n_features=None)
+    RFE(one, n_features_to_select=11).fit(X.toarray(), Y)
+    ClassifierChain(one).fit(X, np.stack([Y, Y], 1))
+    StackingClassifier([("a", one.fit(X, Y))], cv="prefit").fit(X, Y)
+    kinds = [entry["kind"] for entry in json.loads(path.read_text())["entries"]]
+    assert kinds.count("reserved") == 2 + 2 + 1
+
+
 def test_a_pipeline_works() -> None:
     """Steps that learn nothing are no reason to warn."""
     pipeline = make_pipeline(Normalizer(), unfitted()).fit(X, Y)
@@ -110,6 +137,13 @@ def test_a_step_that_learns_is_warned_of() -> None:
     np.testing.assert_array_equal(
         pipeline.predict(X), pipeline[-1].predict(pipeline[:-1].transform(X))
     )
+
+
+def test_a_step_around_is_warned_of() -> None:
+    """Of a pipeline in a pipeline both are looked at, each once."""
+    inside = make_pipeline(MaxAbsScaler(), unfitted())
+    with pytest.warns(PrivacyWarning, match="in maxabsscaler, standardscaler is outside"):
+        make_pipeline(StandardScaler(with_mean=False), inside).fit(X, Y)
 
 
 class Plain(TransformerMixin, BaseEstimator):

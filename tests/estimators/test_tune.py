@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from dpfit import MedianRegressor, SparseClassifier, SparseRegressor, load_model
-from dpfit.errors import PrivacyError
+from dpfit.errors import DataError, PrivacyError
 from labelled_rows import BUDGET, FACTS, labelled_rows, write_svm
 
 X, Y = labelled_rows().X, labelled_rows().y
@@ -130,3 +130,37 @@ def test_regressors_search_too(estimator: Any) -> None:
     (name, values), = estimator.tune.items()  # fmt: skip
     assert fitted.search_.chosen[name] in values
     assert 3.9 < fitted.privacy_.epsilon <= 4.0
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("events", []),
+        ("algorithm", []),
+        ("record", {}),
+        ("tuning", "all"),
+        ("tuning", {"grid": {}}),
+    ],
+)
+def test_a_file_that_is_not_ours_makes_no_promise(key: str, value: object, tmp_path: Path) -> None:
+    """Neither an epsilon of nothing nor half a statement."""
+    path = tmp_path / "a.model.json"
+    unfitted(tune=GRID).fit(X, Y).save(path)
+    document = json.loads(path.read_text())
+    document["provenance"][key] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(DataError, match="provenance is not as this version writes it"):
+        load_model(path)
+
+
+def test_a_file_that_claims_more_than_its_events(tmp_path: Path) -> None:
+    """Releases without noise are not private, whatever else is said."""
+    path = tmp_path / "a.model.json"
+    unfitted(tune=GRID).fit(X, Y).save(path)
+    document = json.loads(path.read_text())
+    document["provenance"]["events"] = [{"mechanism": "non-private", "label": "x", "count": 1}]
+    path.write_text(json.dumps(document))
+    loaded = load_model(path)
+    assert not loaded.privacy_.private
+    assert str(loaded.privacy_).startswith("not private")
+    assert loaded.search_.epsilon is None

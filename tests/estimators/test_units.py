@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,10 @@ WRONG = [
     (WHO[:-1], "inconsistent numbers"),
     (WHO.reshape(-1, 1), "^unit must be one identifier for each row"),
     (WHO.astype("S"), "units are neither texts nor whole numbers"),
+    ([*WHO.astype(str)[:-1], math.nan], "units are neither texts nor whole numbers"),
+    ([*WHO[:-1], "a"], "units are neither texts nor whole numbers"),
+    ([*WHO[:-1], 2**70], "units are neither texts nor whole numbers"),
+    ([[number] for number in WHO], "units are neither texts nor whole numbers"),
 ]
 
 
