@@ -1684,8 +1684,22 @@ FAULTS = [
     Fault(
         "a report believes what a model says of itself",
         "report/released_run.py",
-        "private=private and not reproducible and math.isfinite(cost.rho_bound()),",
+        "private=private and not reproducible and not cost.infinite,",
         "private=private,",
+        "tests/cli/test_report.py",
+    ),
+    Fault(
+        "the best attacker's chance forgets delta",
+        "report/attack.py",
+        "math.tanh(epsilon / 2.0) * (1.0 - delta) + delta for",
+        "math.tanh(epsilon / 2.0) for",
+        "tests/report/test_attack.py",
+    ),
+    Fault(
+        "a report takes a search for a run without a promise",
+        "report/released_run.py",
+        "private=private and not reproducible and not cost.infinite,",
+        "private=private and not reproducible and math.isfinite(cost.rho_bound()),",
         "tests/cli/test_report.py",
     ),
     Fault(

@@ -100,6 +100,20 @@ def test_a_pure_promise(dpfit: Any) -> None:
     assert "epsilon 1 without a delta" in page.text
 
 
+def test_a_search_is_promised_as_a_whole(dpfit: Any) -> None:
+    """The best of a secret number of runs has no rho, and is private all the same."""
+    args = ("--eps", "4", "--delta", "1e-4", "--algo", "dp-ight", "--tune", "sparsity=2,4")
+    dpfit.svm()
+    assert dpfit.here("fit", "tiny.svm", *dpfit.facts, *args).status == 0
+    page = page_of(dpfit, "tiny.model.json", "tiny.ledger.json")
+    assert "NOT PRIVATE" not in page.text
+    assert "What is promised" in page.text
+    chance = re.search(r"guesses right with a chance of at most ([\d.]+) %", page.text)
+    assert chance is not None
+    assert float(chance[1]) < 98.3  # what epsilon 4 alone allows
+    assert "grid sparsity 2, 4" in page.text
+
+
 @pytest.mark.parametrize(
     ("how", "why"),
     [
