@@ -1712,8 +1712,8 @@ FAULTS = [
     Fault(
         "a plan takes a replaced record for one that is left out",
         "report/plan.py",
-        "bound = 2.0 if self.adjacency is Adjacency.REPLACE_ONE else 1.0",
-        "bound = 1.0",
+        "return 2 if self.adjacency is Adjacency.REPLACE_ONE else 1",
+        "return 1",
         "tests/report/test_plan.py",
     ),
     Fault(
