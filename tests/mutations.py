@@ -1544,15 +1544,15 @@ FAULTS = [
     Fault(
         "rows from Python belong to the people of the first rows",
         "estimators/attributes.py",
-        "owners.codes[start:stop], return_index",
-        "owners.codes[: stop - start], return_index",
+        "self.owner.at(np.arange(start, stop))",
+        "self.owner.at(np.arange(stop - start))",
         "tests/estimators/test_inputs.py",
     ),
     Fault(
-        "people from Python are taken in another order than read",
-        "estimators/attributes.py",
-        "[owners.texts[code] for code in found[order]]",
-        "[owners.texts[code] for code in found]",
+        "rows that are taken out belong to other people",
+        "data/encode.py",
+        "[self.texts[code] for code in used]",
+        "list(self.texts)",
         "tests/estimators/test_inputs.py",
     ),
     Fault(
@@ -2057,7 +2057,7 @@ FAULTS = [
     Fault(
         "rows without a unit pass",
         "data/owners.py",
-        "    if empty.any():",
+        "    if empty is not None:",
         "    if False:",
         "tests/cli/test_unit.py",
     ),

@@ -67,7 +67,7 @@ class Attributes:
         return Attributes(
             None if self.offset is None else self.offset[start:stop],
             None if self.weight is None else self.weight[start:stop],
-            None if self.owner is None else _part(self.owner, start, stop),
+            None if self.owner is None else self.owner.at(np.arange(start, stop)),
         )
 
 
@@ -106,14 +106,3 @@ def _owners(unit: Any, X: Any) -> CodedText:
         raise DataError("has an empty identifier of a unit", path=_SOURCE) from None
     except (pa.ArrowException, TypeError, ValueError):
         raise DataError("its units are neither texts nor whole numbers", path=_SOURCE) from None
-
-
-def _part(owners: CodedText, start: int, stop: int) -> CodedText:
-    """Of some records, with the texts of these alone, in order of appearance."""
-    found, first, codes = np.unique(
-        owners.codes[start:stop], return_index=True, return_inverse=True
-    )
-    order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return CodedText(place[codes].astype(np.int64), [owners.texts[code] for code in found[order]])
