@@ -594,7 +594,7 @@ FAULTS = [
     ),
     Fault(
         "exposure not clipped",
-        "privacy/questions.py",
+        "privacy/share_integers.py",
         "    parts = np.rint(np.fmin(np.fmax(shares, 0.0), 1.0) * unit).astype(np.int64)\n"
         "    return np.asarray(np.clip(parts, 0, unit))",
         "    return np.rint(shares * unit).astype(np.int64)",
@@ -1298,7 +1298,7 @@ FAULTS = [
         "wanted rank of the records there are",
         "privacy/target_ranks.py",
         "wanted = round(quantile * n_rows * unit)",
-        "wanted = round(quantile * len(target) * unit)",
+        "wanted = round(quantile * int(held.sum()) * unit)",
         "tests/privacy/test_target_ranks.py",
     ),
     Fault(
@@ -1740,7 +1740,7 @@ FAULTS = [
     Fault(
         "metrics: a record's number not bounded",
         "privacy/metric_sums.py",
-        "np.clip(np.rint(shares * unit).astype(np.int64), 0, unit).sum(axis=0)",
+        "share_integers(metrics.shares(scores, target), unit).sum(axis=0)",
         "np.rint(metrics.shares(scores, target) * unit).astype(np.int64).sum(axis=0)",
         "tests/laws/test_metric_sensitivity.py",
     ),
@@ -1945,7 +1945,7 @@ FAULTS = [
     Fault(
         "search: a score's loss not bounded",
         "privacy/questions.py",
-        "return np.asarray(_in_units(shares, self.unit).sum(keepdims=True))",
+        "return np.asarray(share_integers(shares, self.unit).sum(keepdims=True))",
         "return np.asarray(np.rint(shares * self.unit).astype(np.int64).sum(keepdims=True))",
         "tests/laws/test_score_sensitivity.py",
     ),
