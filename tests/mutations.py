@@ -1592,14 +1592,14 @@ FAULTS = [
     ),
     Fault(
         "each worker goes by the columns of its own first file",
-        "cli/fit_inputs.py",
+        "cli/collecting.py",
         "replace(options, feature_map=reader.feature_map),",
         "options,",
         "tests/cli/test_cluster.py::test_columns_are_matched_by_name_on_every_worker",
     ),
     Fault(
         "each worker goes by the labels of its own first file",
-        "cli/fit_inputs.py",
+        "cli/collecting.py",
         "textual_labels=reader.labels_are_text())",
         "textual_labels=None)",
         "tests/cli/test_cluster.py::test_labels_are_of_one_kind_on_every_worker",

@@ -16,11 +16,12 @@ from dpfit.errors import UsageError
 from dpfit.estimators.callers import refuse_search, warn_of_fitted_steps
 from dpfit.estimators.python_words import in_python_words
 from dpfit.files.atomic import write_atomically
-from dpfit.fitting import matrix_request, request
+from dpfit.fitting import matrix_request
+from dpfit.fitting.algorithm_traits import ORIGINALS
 from dpfit.fitting.checks import one_of, within
 from dpfit.privacy.adjacency import Adjacency
 
-_ORIGINALS: Final = {*request.ORIGINALS, *matrix_request.ORIGINALS}
+_ORIGINALS: Final = {*ORIGINALS, *matrix_request.ORIGINALS}
 _KINDS: Final = {
     "int": (numbers.Integral, int, "a whole number"),
     "float": (numbers.Real, float, "a number"),
