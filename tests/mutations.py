@@ -1917,8 +1917,8 @@ FAULTS = [
     Fault(
         "search: the whole budget for each run",
         "fitting/search.py",
-        "cost = compose([self.event([[_of_rho(middle)]])], adjacency)",
-        "cost = compose([_of_rho(middle)], adjacency)",
+        "cost = compose([_event(gamma, [[run]])], adjacency)",
+        "cost = compose([run], adjacency)",
         "tests/fitting/test_tuned_fit.py",
     ),
     Fault(
