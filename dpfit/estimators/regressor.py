@@ -26,14 +26,9 @@ class RangedRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame, shape (n, d)
-            Rows; a sparse one stays sparse.
-        y : array, shape (n,)
-            Numbers; those beyond ``target_range`` are cut.
-        sample_weight : array, shape (n,), optional
-            Not negative; counts up to ``max_weight``.
-        unit : array, shape (n,), optional
-            As of :meth:`SparseClassifier.fit`; no median has an algorithm for units.
+        X, y, sample_weight, unit
+            As of :meth:`SparseClassifier.fit`; targets are numbers, those beyond ``target_range``
+            are cut, and no median has an algorithm for units.
 
         Returns
         -------
@@ -125,7 +120,8 @@ class SparseRegressor(RangedRegressor):
         Parameters
         ----------
         X, y, sample_weight, unit
-            As of :meth:`SparseClassifier.fit`; targets beyond ``target_range`` are cut.
+            As of :meth:`SparseClassifier.fit`; targets are numbers, those beyond ``target_range``
+            are cut.
         offset : array, shape (n,), optional
             Of counts: added to each score.
         exposure : array, shape (n,), optional
