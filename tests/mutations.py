@@ -1703,6 +1703,13 @@ FAULTS = [
         "tests/cli/test_report.py",
     ),
     Fault(
+        "the page of a promise to units shows the error of single rows",
+        "report/page.py",
+        'if self.run.record != "row":',
+        "if False:",
+        "tests/cli/test_report.py",
+    ),
+    Fault(
         "a page may load what it likes",
         "report/page.py",
         "default-src 'none';",

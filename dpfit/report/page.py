@@ -72,10 +72,12 @@ class ModelPage:
 
     @cached_property
     def plan(self) -> Plan | None:
-        """Error against epsilon for the numbers of this run, where it has them."""
+        """Error against epsilon for the numbers of this run; None where it is not for such runs."""
         numbers = self.run.numbers
         rows, features = numbers.get("rows", 0), numbers.get("features", 0)
         if rows < 1 or features < 1 or not 0.0 < self.run.delta < 1.0:
+            return None
+        if self.run.record != "row":  # noise is then for all rows of a unit
             return None
         sparsity = numbers.get("sparsity")
         if sparsity is not None and not 1 <= sparsity < features:

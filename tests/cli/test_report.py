@@ -91,6 +91,18 @@ def test_a_model_of_ratings(dpfit: Any) -> None:
     assert "film" in page.text
 
 
+def test_a_promise_to_units(dpfit: Any) -> None:
+    """All rows of one together; the error of noise for single rows is not shown as theirs."""
+    schema, data = str(SAMPLES / "stars.toml"), str(SAMPLES / "ratings.csv")
+    args = ("--unit", "user", "--max-rows-per-unit", "32", "--hash-bits", "8")
+    budget = ("--eps", "4", "--delta", "1e-4", "--n-units", "400")
+    assert dpfit.here("fit", "--schema", schema, *args, *budget, data).status == 0
+    page = page_of(dpfit, "ratings.model.json")
+    assert "Exchange any one unit for any other" in page.text
+    assert "A unit is protected with all records of that unit." in page.text
+    assert "minimax" not in page.text
+
+
 def test_a_pure_promise(dpfit: Any) -> None:
     """No delta is spoken of where none is needed."""
     data = str(SAMPLES / "sensors.parquet")
