@@ -246,3 +246,16 @@ class LinearEstimator(PrivateEstimator):
         model = self.model_
         length = 1.0 if model.centring is None else model.centring[1]
         return np.asarray(model.offset + model.intercept / length)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GradientEstimator(LinearEstimator):
+    """A linear model of any loss but the absolute one, whose algorithms have fewer settings."""
+
+    residual_clip: float | None = None
+    l1_radius: float | None = None
+    selection: str | None = None
+    projection_radius: float | None = None
+    threshold: str | None = None
+    entry_clip: float | None = None
+    calibration: str = "exact"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from dpfit.estimators.linear import LinearEstimator
+from dpfit.estimators.linear import GradientEstimator, LinearEstimator
 from dpfit.fitting.prediction import LinearPredictor
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -65,7 +65,7 @@ class RangedRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SparseRegressor(RangedRegressor):
+class SparseRegressor(RangedRegressor, GradientEstimator):
     """Sparse linear and Poisson regression under differential privacy.
 
     Parameters
@@ -95,13 +95,6 @@ class SparseRegressor(RangedRegressor):
     loss: str = "squared"
     huber_threshold: float | None = None
     max_exposure: float | None = None
-    residual_clip: float | None = None
-    l1_radius: float | None = None
-    selection: str | None = None
-    projection_radius: float | None = None
-    threshold: str | None = None
-    entry_clip: float | None = None
-    calibration: str = "exact"
 
     _losses: ClassVar[tuple[str, ...]] = ("squared", "huber", "poisson")
 
