@@ -23,9 +23,10 @@ from dpfit.data.ratings import RatingReader
 from dpfit.data.ratings_by_user import collect_ratings
 from dpfit.errors import UsageError
 from dpfit.fitting import matrix_request
+from dpfit.fitting.algorithm_traits import ALGORITHMS, AUTO, ORIGINALS, only_loss
 from dpfit.fitting.checks import one_of
 from dpfit.fitting.matrix_request import PRIVATE, MatrixRequest
-from dpfit.fitting.request import ALGORITHMS, AUTO, ORIGINALS, FitRequest, only_loss
+from dpfit.fitting.request import FitRequest
 from dpfit.fitting.requested_budget import requested_budget
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget

@@ -6,37 +6,18 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from dpfit.cli import signals
 from dpfit.errors import DpfitError
 from dpfit.files.atomic import write_atomically
-from dpfit.fitting.charge import Charge
+from dpfit.fitting.charge import Charge, Planned, Result
 
 if TYPE_CHECKING:
     from dpfit.cli.run_files import RunFiles
     from dpfit.cli.streams import Streams
     from dpfit.privacy.canonical_json import Json
     from dpfit.privacy.events import Event
-
-Result = TypeVar("Result", covariant=True)
-
-
-class Planned(Protocol[Result]):
-    """A fit whose plan is fixed; nothing was spent yet."""
-
-    @property
-    def events(self) -> Sequence[Event]:
-        """The charge."""
-
-    @property
-    def steps(self) -> int:
-        """How often it reports progress."""
-
-    def run(
-        self, reserve: Callable[[Json], None], report_progress: Callable[[int], None]
-    ) -> Result:
-        """Have the charge put on disk, then fit."""
 
 
 class ChargedRun:

@@ -12,7 +12,7 @@ from dpfit.cli.prediction_run import check_columns
 from dpfit.cli.reading import prediction_read_options
 from dpfit.cli.run_files import RunFiles
 from dpfit.cli.run_report import charge_text, report_assumed, report_before_reading
-from dpfit.cli.streams import Streams, printable
+from dpfit.cli.streams import Streams, plain_table
 from dpfit.data.reader import Reader
 from dpfit.errors import PrivacyError, UsageError
 from dpfit.fitting.charge import charge_of
@@ -106,10 +106,8 @@ def _document(
         plan = _plan_json(evaluation, options, files)
         return json.dumps({"schema_version": 1, **found, **plan}, allow_nan=False) + "\n"
     named = [(one.name, f"{one.value:.6g}  ({one.low:.6g} to {one.high:.6g})") for one in metrics]
-    rows = [*named, *_rows(evaluation, files)]
-    width = max(len(name) for name, _ in rows)
     title = f"private metrics; intervals are {CONFIDENCE:.0%} of the noise alone"
-    return "\n".join([title, *(f"  {n:<{width}}  {printable(text)}" for n, text in rows), ""])
+    return plain_table(title, [*named, *_rows(evaluation, files)]) + "\n"
 
 
 def _rows(evaluation: PrivateEvaluation, files: RunFiles) -> list[tuple[str, str]]:

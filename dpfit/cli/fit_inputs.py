@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpfit.algorithms.outcome import Outcome
+from dpfit.cli.collecting import check_cluster, check_keeping, kept_rows, rows_on
 from dpfit.cli.row_inputs import RowInputs
 from dpfit.cli.run_files import RunFiles
 from dpfit.cli.streams import Streams
 from dpfit.cli.tune_option import search_of
 from dpfit.data.pipeline import cpu_count
-from dpfit.data.remote import is_remote
-from dpfit.design.storage import Storage
 from dpfit.errors import PrivacyError, UsageError
 from dpfit.files.linear_model import LinearModel
+from dpfit.fitting.algorithm_traits import ORIGINALS
 from dpfit.fitting.kind_of_fit import kind_of_fit
 from dpfit.fitting.linear_configuration import linear_request
 from dpfit.fitting.linear_file import linear_model
 from dpfit.fitting.linear_fit import LinearFit
-from dpfit.fitting.plan import charge_ahead, finest_grid
-from dpfit.fitting.request import ORIGINALS, FitRequest
+from dpfit.fitting.plan import charge_ahead
+from dpfit.fitting.request import FitRequest
 
 if TYPE_CHECKING:
     from dpfit.cli.fit import FitOptions
     from dpfit.cli.model_options import ModelOptions
-    from dpfit.privacy.collected_records import Collected
     from dpfit.privacy.workers import Workers
 
 
@@ -69,8 +67,8 @@ class FitInputs:
         """
         rows = RowInputs.from_options(options, options.inputs)
         files = RunFiles.from_options(options, ".model.json")
-        _check_cluster(options)
-        _check_keeping(options, rows)
+        check_cluster(options)
+        check_keeping(options, rows.reader.paths)
         return cls(
             request=_request(options, rows, files.dataset),
             rows=rows,
@@ -142,58 +140,19 @@ class FitInputs:
 
     def load(self, streams: Streams, workers: Workers | None) -> LinearFit:
         """Read the rows and plan the run."""
-        request, source = self.request, self.files.source
+        request, reader, source = self.request, self.rows.reader, self.files.source
         kind, layout = kind_of_fit(request), self.rows.layout
         if self.keeps_rows:
-            fitted = kind(request, self._kept(streams), layout=layout, source=source)
+            rows = kept_rows(reader, request, source, streams)
+            fitted = kind(request, rows, layout=layout, source=source)
         elif workers is not None:
-            self._tell_idle(workers, streams)
-            fitted = kind(request, self._elsewhere(workers), layout=layout, source=source)
+            rows = rows_on(workers, reader, request, source, streams)
+            fitted = kind(request, rows, layout=layout, source=source)
         else:
-            fitted = kind.of(request, self.rows.reader, layout=layout, source=source)
+            fitted = kind.of(request, reader, layout=layout, source=source)
         # Of what was read, only the public number of rows may be told.
         streams.step(f"read {fitted.plan.facts.integer('rows')} rows")
         return fitted
-
-    def _kept(self, streams: Streams) -> Collected:
-        """Rows that an earlier run kept, or that are kept now."""
-        from dpfit.privacy.kept_records import kept_records
-
-        request = self.request
-        collected, found = kept_records(
-            self.rows.reader,
-            finest_grid(request),
-            self.files.source,
-            threads=request.threads,
-            storage=request.storage,
-        )
-        streams.step("the rows were kept by an earlier run" if found else "the rows are kept")
-        return collected
-
-    def _tell_idle(self, workers: Workers, streams: Streams) -> None:
-        """Say that a file is read by one worker as a whole."""
-        n_files, n_workers = len(self.rows.reader.paths), len(workers.addresses)
-        if n_workers > n_files:
-            streams.inform(
-                f"{n_workers} workers share {n_files} {'file' if n_files == 1 else 'files'}: "
-                f"the others have nothing to do, unless the input is split"
-            )
-
-    def _elsewhere(self, workers: Workers) -> Collected:
-        """Rows that stay on the workers which read them."""
-        from dpfit.privacy.cluster_records import ClusterCollected
-
-        # What the first file says holds for all: a worker may never see that file.
-        reader = self.rows.reader
-        options = replace(reader.options, textual_labels=reader.labels_are_text())
-        return ClusterCollected.read(
-            workers,
-            [_path_of_worker(path) for path in reader.paths],
-            replace(options, feature_map=reader.feature_map),
-            finest_grid(self.request),
-            self.files.source,
-            storage=_storage_of_worker(self.request.storage),
-        )
 
     def model(self, fitted: LinearFit, outcome: Outcome) -> LinearModel:
         """The model document of a finished run."""
@@ -221,44 +180,6 @@ def _request(options: FitOptions, rows: RowInputs, dataset: str) -> FitRequest:
         storage=options.storage(),
         search=search_of(options),
     )
-
-
-def _path_of_worker(path: str) -> str:
-    """A worker's working directory is another."""
-    return path if is_remote(path) else os.path.abspath(path)
-
-
-def _storage_of_worker(storage: Storage) -> Storage:
-    return replace(storage, folder=storage.folder and os.path.abspath(storage.folder))
-
-
-def _check_cluster(options: FitOptions) -> None:
-    from dpfit.cli.cluster import check_address
-
-    if options.cluster is None:
-        if options.insecure_cluster:
-            raise UsageError("--insecure-cluster belongs to --cluster")
-        return
-    check_address(options.cluster, insecure=options.insecure_cluster)
-    if options.inputs == ["-"]:
-        raise UsageError(
-            "--cluster: workers cannot read this process's standard input",
-            hint="name files that the workers find, or URLs",
-        )
-
-
-def _check_keeping(options: FitOptions, rows: RowInputs) -> None:
-    if not options.keep_cache:
-        return
-    if options.cache is None or options.cluster is not None:
-        raise UsageError("--keep-cache needs --cache DIR, and no --cluster")
-    if options.inputs == ["-"]:
-        raise UsageError("--keep-cache: standard input cannot be known again")
-    if any(map(is_remote, rows.reader.paths)):
-        raise UsageError(
-            "--keep-cache: what is behind a URL cannot be known again",
-            hint="fetch it first, or fit without --keep-cache",
-        )
 
 
 def configured(

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from dpfit.data.rows import RowBlock
 from dpfit.errors import DataError
 from dpfit.files.linear_model import LinearModel
+from dpfit.fitting.evaluated_target import classes_of, values_of
 from dpfit.fitting.prediction import LinearPredictor
 from dpfit.losses.exponential import exponential
 
 Floats: TypeAlias = NDArray[np.float64]
-Target: TypeAlias = NDArray[np.float64] | NDArray[np.object_]
 
 
 class Metrics(Protocol):
@@ -44,12 +44,7 @@ class _ClassMetrics:
         self._log_loss = 0.0
 
     def add(self, block: RowBlock, margins: Floats) -> None:
-        labels = _present(block, self._source)
-        codes = np.full(len(labels), -1)
-        for code, label in enumerate(self._classes):
-            codes[np.asarray(labels == label)] = code
-        if np.any(codes < 0):
-            raise DataError("has a label that the model does not know", path=self._source)
+        codes = classes_of(block, self._classes, self._source).astype(np.intp)
         # Two classes have one score, which is the second's over the first's.
         scores = margins if margins.ndim == 2 else np.stack([0.0 * margins, margins], axis=1)
         own = scores[np.arange(len(codes)), codes]
@@ -79,7 +74,7 @@ class _ValueMetrics:
         self._sum_of_squares = 0.0
 
     def add(self, block: RowBlock, margins: Floats) -> None:
-        y = _numbers(block, self._source)
+        y = values_of(block, self._source)
         gap = self._predictor.means(margins) - y
         self._rows += len(y)
         self._absolute += float(np.abs(gap).sum())
@@ -107,7 +102,7 @@ class _QuantileMetrics(_ValueMetrics):
 
     def add(self, block: RowBlock, margins: Floats) -> None:
         super().add(block, margins)
-        above = _numbers(block, self._source) - self._predictor.means(margins)
+        above = values_of(block, self._source) - self._predictor.means(margins)
         self._below += int(np.count_nonzero(above <= 0.0))
         q = self._quantile
         self._pinball += float(np.maximum(q * above, (q - 1.0) * above).sum())
@@ -134,7 +129,7 @@ class _CountMetrics:
         self._log_terms = 0.0  # sum of y log(y / e), which the deviance of one rate needs
 
     def add(self, block: RowBlock, margins: Floats) -> None:
-        y = _numbers(block, self._source)
+        y = values_of(block, self._source)
         if np.any(y < 0.0):
             raise DataError("has a negative count", path=self._source)
         rates = self._predictor.means(margins)
@@ -154,16 +149,3 @@ class _CountMetrics:
         overall = self._counts / self._exposure
         null = 2.0 * (self._log_terms - self._counts * math.log(overall))
         return values | ({"D2": 1.0 - self._deviance / null} if null > 0.0 else {})
-
-
-def _numbers(block: RowBlock, source: str) -> Floats:
-    y = _present(block, source)
-    if y.dtype == object:
-        raise DataError("has text where the model predicts a number", path=source)
-    return y.astype(np.float64)
-
-
-def _present(block: RowBlock, source: str) -> Target:
-    if block.target is None:
-        raise DataError("has no labels to evaluate against", path=source)
-    return block.target

@@ -113,7 +113,7 @@ def _write_report(options: ReportOptions) -> None:
     ledger = _of_ledger(options.ledger, run, content) if options.ledger is not None else None
     page = ModelPage(run, largest, ledger)
     title = "Privacy of the model" if run.private else "NOT PRIVATE"
-    _write(options, page.to_bytes(), page.charts(), title)
+    _write(options, page.to_bytes(), page.charts, title)
     if options.json:
         _say(options, private=run.private, charged=False)
 
@@ -169,10 +169,9 @@ def _write_plan(options: ReportOptions) -> None:
         )
     plan = _plan(options)
     _check_outputs(options, reads=[])
-    from dpfit.report.page import plan_page
+    from dpfit.report.page import PLAN_TITLE, plan_page
 
-    title = "Error to expect, before anything is spent"
-    _write(options, plan_page(plan, options.eps), [plan.chart(options.eps)], title)
+    _write(options, plan_page(plan, options.eps), [plan.chart(options.eps)], PLAN_TITLE)
     if options.json:
         points = [
             {"epsilon": e, "expected": plan.expected(e), "minimax": plan.yardstick(e)}

@@ -69,6 +69,13 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
+def plain_table(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    """The lines of a two-column table, for files and pipes."""
+    clean = [(printable(name), printable(text)) for name, text in rows]
+    width = max(len(name) for name, _ in clean)
+    return "\n".join([printable(title), *(f"  {name:<{width}}  {text}" for name, text in clean)])
+
+
 @dataclass(frozen=True)
 class Streams:
     """The user's wishes about output. They never change a number.
@@ -117,19 +124,15 @@ class Streams:
 
     def result_table(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
         """A two-column table on stdout."""
-        rows = [(printable(name), printable(text)) for name, text in rows]
-        title = printable(title)
         if sys.stdout.isatty():
             _rich_table(self._console(to_stderr=False), title, rows)
-            return
-        width = max(len(name) for name, _ in rows)
-        self.result("\n".join([title, *(f"  {name:<{width}}  {text}" for name, text in rows)]))
+        else:
+            self.result(plain_table(title, rows))
 
     def summary_table(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
         """A table for the person at the terminal; nothing when stderr is not one."""
         if self.interactive and not self.quiet:
-            clean = [(printable(name), printable(text)) for name, text in rows]
-            _rich_table(self._console(to_stderr=True), printable(title), clean)
+            _rich_table(self._console(to_stderr=True), title, rows)
 
     @contextlib.contextmanager
     def waiting_for(self, operands: Sequence[str]) -> Iterator[None]:
@@ -176,9 +179,9 @@ def _rich_table(console: Console, title: str, rows: Sequence[tuple[str, str]]) -
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=title, show_header=False, title_justify="left")
+    table = Table(title=printable(title), show_header=False, title_justify="left")
     table.add_column()
     table.add_column(overflow="fold")
     for name, text in rows:
-        table.add_row(escape(name), escape(text))
+        table.add_row(escape(printable(name)), escape(printable(text)))
     console.print(table)

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dpfit.data.text_blocks import TextBlock
+from dpfit.data.text_blocks import NOT_TEXT, TextBlock
 from dpfit.errors import DataError
+
+_QUOTING = 'a field with quotes is written "so ""to say"""; JSON is not read: make it CSV'
 
 _QUOTED = re.compile(rb'"((?:[^"]++|"")*+)"')
 
@@ -55,10 +57,6 @@ def records(block: TextBlock, path: str, delimiter: bytes) -> Iterator[Record]:
             yield Record(line, fields, end)
         line += data.count(b"\n", position, end)
         position = end
-
-
-NOT_TEXT = "is it text? save a workbook as CSV; of UTF-16 tell it by --encoding utf-16"
-_QUOTING = 'a field with quotes is written "so ""to say"""; JSON is not read: make it CSV'
 
 
 def _record(

@@ -13,12 +13,11 @@ from typing import TypeAlias
 import numpy as np
 
 from dpfit.data.advice import Cause, advice, unknown_label
-from dpfit.data.csv_records import NOT_TEXT
 from dpfit.data.indices import IndexRules, LineFault, checked_index, fold, store_entry
 from dpfit.data.numbers import BadNumber, parse_number
 from dpfit.data.owners import coded, query_of
 from dpfit.data.rows import RowBlock
-from dpfit.data.text_blocks import TextBlock
+from dpfit.data.text_blocks import NOT_TEXT, TextBlock
 from dpfit.errors import DataError
 
 _DIGITS = re.compile(rb"[0-9]+\Z")

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpfit.data.encode import CellFault, CodedText, coded_text
+from dpfit.data.id_table import first_refused
 from dpfit.data.indices import LineFault
 
 QUERY: Final = "qid"
@@ -48,9 +49,9 @@ class OwnerColumn:
 def owners_of(array: pa.Array, column: OwnerColumn, na: Collection[str]) -> CodedText:
     """Identifiers of a string or dictionary array; an empty one is a fault."""
     cells = coded_text(array, na)
-    empty = np.array([not text for text in cells.texts] + [True])[cells.codes]
-    if empty.any():
-        raise CellFault(int(np.argmax(empty)), EMPTY, column=column.name, hint=HINT)
+    empty = first_refused(cells, bool)
+    if empty is not None:
+        raise CellFault(empty, EMPTY, column=column.name, hint=HINT)
     return cells
 
 

@@ -14,6 +14,7 @@ from dpfit.errors import DataError
 # the processor's caches and two threads lose a third of their speed.
 BLOCK_BYTES = 1 << 20
 LINE_LIMIT = 256 << 20
+NOT_TEXT = "is it text? save a workbook as CSV; of UTF-16 tell it by --encoding utf-16"
 _BOM = b"\xef\xbb\xbf"
 _PARQUET_MAGIC = b"PAR1"
 

@@ -52,7 +52,7 @@ class LocalDesign:
     ) -> None:
         self.n_rows, self.n_features = shape
         self._chunks = chunks
-        self._intercept = intercept_integer
+        self.intercept_integer = intercept_integer
         self._threads = threads
         self._storage = storage
         self._map = run
@@ -60,11 +60,6 @@ class LocalDesign:
         of_chunks = [list(chunk.pieces(edges)) for chunk in chunks]
         # A thread has the same columns of every chunk: no other adds to the same sums.
         self._shares = list(zip(*of_chunks, strict=True))
-
-    @property
-    def intercept_integer(self) -> int:
-        """The integer in the intercept column, 0 for none."""
-        return self._intercept
 
     @property
     def n_bytes(self) -> int:
@@ -91,7 +86,7 @@ class LocalDesign:
 
         def fill(chunk: Chunk) -> None:
             product = chunk.margins(point) if few else chunk.dense_margins(dense)
-            np.add(product, self._intercept * point.intercept, out=total[chunk.positions])
+            np.add(product, self.intercept_integer * point.intercept, out=total[chunk.positions])
             chunk.release()
 
         list(self._map(fill, self._chunks))
@@ -110,7 +105,7 @@ class LocalDesign:
         """
         total = np.zeros((self.n_features + 1, *residuals.shape[1:]), np.int64)
         # One-element arrays wrap silently where scalars would warn.
-        total[-1:] = residuals.sum(axis=0, keepdims=True) * np.int64(self._intercept)
+        total[-1:] = residuals.sum(axis=0, keepdims=True) * np.int64(self.intercept_integer)
 
         def add(share: Sequence[Piece]) -> None:
             for piece in share:
@@ -155,7 +150,7 @@ class LocalDesign:
         return LocalDesign(
             chunks,
             (len(order), self.n_features),
-            self._intercept,
+            self.intercept_integer,
             threads=self._threads,
             run=self._map,
             storage=self._storage,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 from dpfit.design.chunk import Chunk
 from dpfit.design.chunk_file import ChunkFile
 from dpfit.design.storage import Storage
-from dpfit.errors import StorageError, reason_of
+from dpfit.files.nameless import NamelessFile
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -178,57 +176,25 @@ class _Place:
 _Kept: TypeAlias = _Piece | _Place
 
 
-class _Spool:
-    """Pieces in a file that has no name: gone with the process, however it ends."""
+class _Spool(NamelessFile):
+    """Pieces on disk."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-        self._length = 0
-        try:
-            with tempfile.TemporaryFile(dir=folder) as stream:
-                self._descriptor = os.dup(stream.fileno())
-        except OSError as error:
-            raise self._failed(error) from None
-
-    def close(self) -> None:
-        """Nothing can be got any more."""
-        os.close(self._descriptor)
+    hint = "--cache with --unit needs a folder with room for 32 bytes an entry"
 
     def put(self, piece: _Piece) -> _Place:
         """Take a piece into the file."""
-        start = self._length
+        start = self.length
         for array in (piece.places, piece.lengths, piece.columns, piece.values):
-            data = np.ascontiguousarray(array).view(np.uint8).data
-            while data:
-                data = data[self._written(data) :]
+            self.write(np.ascontiguousarray(array).view(np.uint8).data)
         return _Place(start, len(piece.places), len(piece.columns))
 
     def get(self, place: _Place) -> _Piece:
         """The piece again."""
-        size, data = 16 * place.rows + 8 * place.entries, b""
-        try:
-            while len(data) < size:
-                data += os.pread(self._descriptor, size - len(data), place.start + len(data))
-        except OSError as error:
-            raise self._failed(error) from None
         rows, entries = place.rows, place.entries
+        data = self.read(place.start, 16 * rows + 8 * entries)
         return _Piece(
             np.frombuffer(data, np.int64, rows),
             np.frombuffer(data, np.int64, rows, 8 * rows),
             np.frombuffer(data, np.int32, entries, 16 * rows),
             np.frombuffer(data, np.int32, entries, 16 * rows + 4 * entries),
-        )
-
-    def _written(self, data: memoryview) -> int:
-        try:
-            written = os.write(self._descriptor, data)
-        except OSError as error:
-            raise self._failed(error) from None
-        self._length += written
-        return written
-
-    def _failed(self, error: OSError) -> StorageError:
-        return StorageError(
-            f"{self._folder}: cannot hold the rows: {reason_of(error)}",
-            hint="--cache with --unit needs a folder with room for 32 bytes an entry",
         )

@@ -68,7 +68,7 @@ class Attributes:
         return Attributes(
             None if self.offset is None else self.offset[start:stop],
             None if self.weight is None else self.weight[start:stop],
-            None if self.owner is None else _part(self.owner, start, stop),
+            None if self.owner is None else self.owner.at(np.arange(start, stop)),
         )
 
 
@@ -115,14 +115,3 @@ def _array_of(unit: Any) -> NDArray[Any]:
     if not isinstance(unit, list | tuple):
         return np.asarray(unit)
     return np.fromiter(unit, object, count=len(unit))
-
-
-def _part(owners: CodedText, start: int, stop: int) -> CodedText:
-    """Of some records, with the texts of these alone, in order of appearance."""
-    found, first, codes = np.unique(
-        owners.codes[start:stop], return_index=True, return_inverse=True
-    )
-    order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return CodedText(place[codes].astype(np.int64), [owners.texts[code] for code in found[order]])

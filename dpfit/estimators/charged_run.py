@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Literal, Protocol, TypeVar
 
 from dpfit.errors import DpfitError, UsageError
 from dpfit.files.atomic import check_writable
-from dpfit.fitting.charge import Charge
+from dpfit.fitting.charge import Charge, Planned, Result
 from dpfit.privacy.canonical_json import Json
-from dpfit.privacy.events import Event
 from dpfit.privacy.ledger import Ledger
 
-Result = TypeVar("Result", covariant=True)
 _ENDS = (".json", ".ledger")
 
 
@@ -28,16 +26,6 @@ class Model(Protocol):
 
 
 AnyModel = TypeVar("AnyModel", bound=Model)
-
-
-class Planned(Protocol[Result]):
-    """A fit whose plan is fixed; nothing was spent yet."""
-
-    @property
-    def events(self) -> Sequence[Event]: ...
-    def run(
-        self, reserve: Callable[[Json], None], report_progress: Callable[[int], None]
-    ) -> Result: ...
 
 
 def ledger_path(ledger: object) -> str | Literal[False] | None:

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from dpfit.errors import DataError, UsageError
-from dpfit.estimators.linear import LinearEstimator
+from dpfit.estimators.linear import GradientEstimator
 from dpfit.files.linear_model import LinearModel
 from dpfit.fitting.prediction import LinearPredictor
 from dpfit.privacy.summary import Label, Target
@@ -24,7 +24,7 @@ _EXACT = 2**53  # whole numbers beyond it are not all floats
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SparseClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
+class SparseClassifier(ClassifierMixin, GradientEstimator):  # type: ignore[misc]
     """Sparse logistic and multinomial regression under differential privacy.
 
     The parameters are the options of ``dpfit fit``, and are checked in :meth:`fit`. Each fit is a
@@ -131,13 +131,6 @@ class SparseClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     loss: str | None = None
     labels: Sequence[Label] | None = None
     sparsity_mode: str | None = None
-    residual_clip: float | None = None
-    l1_radius: float | None = None
-    selection: str | None = None
-    projection_radius: float | None = None
-    threshold: str | None = None
-    entry_clip: float | None = None
-    calibration: str = "exact"
 
     _losses: ClassVar[tuple[str, ...]] = ("logistic", "multinomial")
     _of_classes: ClassVar[bool] = True

@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from dpfit.data.features import FeatureMap
 from dpfit.data.pipeline import cpu_count
 from dpfit.data.schema import ColumnRole
-from dpfit.errors import DataError, PrivacyError, UsageError
+from dpfit.errors import DataError, UsageError
 from dpfit.estimators.attributes import Attributes, column_name
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
 from dpfit.estimators.privacy_statement import PrivacyStatement, warn_before_run
-from dpfit.estimators.private_estimator import PrivateEstimator, number_pair
+from dpfit.estimators.private_estimator import PrivateEstimator, number_pair, require_declared
 from dpfit.estimators.private_search import SearchStatement, search_of
 from dpfit.estimators.python_words import in_python_words
 from dpfit.estimators.row_blocks import row_blocks
@@ -160,12 +160,10 @@ class LinearEstimator(PrivateEstimator):
         return kind_of_fit(request).of(request, blocks, layout=lambda: layout, source=_SOURCE)
 
     def _check_strict(self, request: FitRequest, *, sparse: bool, weighted: bool) -> None:
-        """Name every missing fact at once."""
         declared = request.declared
-        wanted = {"n_rows": declared.n_rows}
+        named: dict[str, object] = {"n_rows": declared.n_rows}
         if sparse:
-            wanted["n_features"] = declared.n_features
-        named: dict[str, object] = dict(wanted)
+            named["n_features"] = declared.n_features
         if self._of_classes:
             named["labels"] = declared.labels
         else:
@@ -176,9 +174,8 @@ class LinearEstimator(PrivateEstimator):
             named["n_units"] = declared.n_owners
         if request.exposed and request.loss == "poisson":
             named["max_exposure"] = declared.max_exposure
-        missing = [name for name, value in named.items() if value is None]
-        if request.strict and missing:
-            raise PrivacyError(f"strict: not declared: {', '.join(missing)}")
+        if request.strict:
+            require_declared(named)
 
     def _labels(self) -> tuple[Label, ...] | None:
         """The declared ones."""
@@ -249,3 +246,16 @@ class LinearEstimator(PrivateEstimator):
         model = self.model_
         length = 1.0 if model.centring is None else model.centring[1]
         return np.asarray(model.offset + model.intercept / length)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GradientEstimator(LinearEstimator):
+    """A linear model of any loss but the absolute one, whose algorithms have fewer settings."""
+
+    residual_clip: float | None = None
+    l1_radius: float | None = None
+    selection: str | None = None
+    projection_radius: float | None = None
+    threshold: str | None = None
+    entry_clip: float | None = None
+    calibration: str = "exact"

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpfit.data.rating_options import ROLES
 from dpfit.data.ratings_by_user import RatingsByUser
-from dpfit.errors import DataError, PrivacyError, UsageError
+from dpfit.errors import DataError, UsageError
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
 from dpfit.estimators.privacy_statement import PrivacyStatement, warn_before_run
-from dpfit.estimators.private_estimator import PrivateEstimator, number_pair
+from dpfit.estimators.private_estimator import PrivateEstimator, number_pair, require_declared
 from dpfit.estimators.python_words import in_python_words
 from dpfit.estimators.row_blocks import canonical
 from dpfit.estimators.validation import validated
@@ -141,7 +141,8 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
                 if not sparse and parameters.n_items is None:
                     # The width of a table is that of each of its records.
                     request = self._request(parameters, n_items)
-                _check_strict(request)
+                if request.strict:
+                    require_declared({"n_users": request.n_users, "n_items": request.n_items})
                 fitted = MatrixFit(request, ratings, n_items=n_items, source=_SOURCE)
                 warn_before_run(
                     fitted.plan.facts, fitted.events, request, records="users", stacklevel=3
@@ -307,14 +308,6 @@ def _numbers(name: str, values: Any, count: int) -> Integers:
     if np.any((numbers < 0) | (numbers >= count)):
         raise ValueError(f"{name} must lie from 0 to {count - 1}")
     return numbers.astype(np.int64)
-
-
-def _check_strict(request: MatrixRequest) -> None:
-    """Name every missing fact at once."""
-    wanted = {"n_users": request.n_users, "n_items": request.n_items}
-    missing = [name for name, value in wanted.items() if value is None]
-    if request.strict and missing:
-        raise PrivacyError(f"strict: not declared: {', '.join(missing)}")
 
 
 def _parts(ratings: RatingsByUser, n_items: int) -> Iterator[RatingsByUser]:

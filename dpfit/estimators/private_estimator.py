@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import numbers
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from types import SimpleNamespace
 from typing import Any, Final, Literal, Self
@@ -14,16 +14,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dpfit.errors import UsageError
+from dpfit.errors import PrivacyError, UsageError
 from dpfit.estimators.callers import refuse_search, warn_of_fitted_steps
 from dpfit.estimators.charged_run import ledger_path
 from dpfit.estimators.python_words import in_python_words
 from dpfit.files.atomic import write_atomically
-from dpfit.fitting import matrix_request, request
+from dpfit.fitting import matrix_request
+from dpfit.fitting.algorithm_traits import ORIGINALS
 from dpfit.fitting.checks import one_of, within
 from dpfit.privacy.adjacency import Adjacency
 
-_ORIGINALS: Final = {*request.ORIGINALS, *matrix_request.ORIGINALS}
+_ORIGINALS: Final = {*ORIGINALS, *matrix_request.ORIGINALS}
 _KINDS: Final = {
     "int": (numbers.Integral, int, "a whole number"),
     "float": (numbers.Real, float, "a number"),
@@ -132,6 +133,24 @@ def _plain(field: Any, value: Any) -> Any:
     if not isinstance(value, expected) or (plain is not bool and isinstance(value, bool)):
         raise UsageError(f"--{field.name.replace('_', '-')} must be {words}")
     return plain(value)
+
+
+def require_declared(facts: Mapping[str, object]) -> None:
+    """Name every missing fact of a strict run at once.
+
+    Parameters
+    ----------
+    facts : mapping of str to object
+        By the parameters that declare them; None of a missing one.
+
+    Raises
+    ------
+    PrivacyError
+        There is one.
+    """
+    missing = [name for name, value in facts.items() if value is None]
+    if missing:
+        raise PrivacyError(f"strict: not declared: {', '.join(missing)}")
 
 
 def number_pair(option: str, value: Any) -> tuple[float, float]:

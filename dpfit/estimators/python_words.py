@@ -9,6 +9,7 @@ from typing import Final
 
 from dpfit.errors import DataError, DpfitError, UsageError
 from dpfit.fitting import matrix_request, request
+from dpfit.fitting.algorithm_traits import ALGORITHMS, AUTO, ORIGINALS
 from dpfit.fitting.requested_search import SEARCHABLE
 from dpfit.losses.names import LOSSES
 from dpfit.privacy.adjacency import Adjacency
@@ -24,7 +25,7 @@ class RecordsError(DataError, ValueError):
 
 _VALUES: Final = frozenset(
     {
-        *(request.AUTO, *request.ALGORITHMS, *request.ORIGINALS, *LOSSES),
+        *(AUTO, *ALGORITHMS, *ORIGINALS, *LOSSES),
         *(*request.CALIBRATIONS, *request.SELECTIONS, *request.BATCHES, *request.NOISES),
         *(*request.THRESHOLDS, matrix_request.PRIVATE, *matrix_request.ORIGINALS),
         *("laplace", "per-class", "joint", *Adjacency),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from dpfit.estimators.linear import LinearEstimator
+from dpfit.estimators.linear import GradientEstimator, LinearEstimator
 from dpfit.fitting.prediction import LinearPredictor
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -26,14 +26,9 @@ class RangedRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame, shape (n, d)
-            Rows; a sparse one stays sparse.
-        y : array, shape (n,)
-            Numbers; those beyond ``target_range`` are cut.
-        sample_weight : array, shape (n,), optional
-            Not negative; counts up to ``max_weight``.
-        unit : array, shape (n,), optional
-            As of :meth:`SparseClassifier.fit`; no median has an algorithm for units.
+        X, y, sample_weight, unit
+            As of :meth:`SparseClassifier.fit`; targets are numbers, those beyond ``target_range``
+            are cut, and no median has an algorithm for units.
 
         Returns
         -------
@@ -70,7 +65,7 @@ class RangedRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SparseRegressor(RangedRegressor):
+class SparseRegressor(RangedRegressor, GradientEstimator):
     """Sparse linear and Poisson regression under differential privacy.
 
     Parameters
@@ -100,13 +95,6 @@ class SparseRegressor(RangedRegressor):
     loss: str = "squared"
     huber_threshold: float | None = None
     max_exposure: float | None = None
-    residual_clip: float | None = None
-    l1_radius: float | None = None
-    selection: str | None = None
-    projection_radius: float | None = None
-    threshold: str | None = None
-    entry_clip: float | None = None
-    calibration: str = "exact"
 
     _losses: ClassVar[tuple[str, ...]] = ("squared", "huber", "poisson")
 
@@ -125,7 +113,8 @@ class SparseRegressor(RangedRegressor):
         Parameters
         ----------
         X, y, sample_weight, unit
-            As of :meth:`SparseClassifier.fit`; targets beyond ``target_range`` are cut.
+            As of :meth:`SparseClassifier.fit`; targets are numbers, those beyond ``target_range``
+            are cut.
         offset : array, shape (n,), optional
             Of counts: added to each score.
         exposure : array, shape (n,), optional

@@ -23,6 +23,8 @@ class NamelessFile:
         Bytes so far.
     access : int
         Of what is mapped.
+    hint : str
+        What to do where there is no room.
 
     Raises
     ------
@@ -31,6 +33,7 @@ class NamelessFile:
     """
 
     access = mmap.ACCESS_READ
+    hint = "--cache needs a folder with room for them"
 
     def __init__(self, folder: str) -> None:
         self.length = 0
@@ -58,6 +61,16 @@ class NamelessFile:
         except OSError as error:
             raise self._failed(error) from None
 
+    def read(self, start: int, size: int) -> bytes:
+        """A part of what was written."""
+        data = b""
+        try:
+            while len(data) < size:
+                data += os.pread(self._descriptor, size - len(data), start + len(data))
+        except OSError as error:
+            raise self._failed(error) from None
+        return data
+
     def mapped(self) -> mmap.mmap:
         """All of it as it is now, in memory only where it is read."""
         try:
@@ -67,6 +80,5 @@ class NamelessFile:
 
     def _failed(self, error: OSError) -> StorageError:
         return StorageError(
-            f"{self._folder}: cannot hold the rows: {reason_of(error)}",
-            hint="--cache needs a folder with room for them",
+            f"{self._folder}: cannot hold the rows: {reason_of(error)}", hint=self.hint
         )

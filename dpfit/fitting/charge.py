@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from dpfit.privacy.accountant import compose
 
@@ -15,6 +15,26 @@ if TYPE_CHECKING:
     from dpfit.privacy.canonical_json import Json
     from dpfit.privacy.events import Event
     from dpfit.privacy.ledger import Ledger
+
+
+Result = TypeVar("Result", covariant=True)
+
+
+class Planned(Protocol[Result]):
+    """A run whose plan is fixed; nothing was spent yet."""
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The charge."""
+
+    @property
+    def steps(self) -> int:
+        """How often it reports progress."""
+
+    def run(
+        self, reserve: Callable[[Json], None], report_progress: Callable[[int], None]
+    ) -> Result:
+        """Have the charge put on disk, then fit."""
 
 
 class Charge:

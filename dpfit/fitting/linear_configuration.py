@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from dpfit.design.grid import RowMap
 from dpfit.errors import UsageError
-from dpfit.fitting.request import AUTO, FitRequest, chosen_algorithm, only_loss
+from dpfit.fitting.algorithm_traits import AUTO, chosen_algorithm, only_loss
+from dpfit.fitting.request import FitRequest
 from dpfit.fitting.requested_budget import requested_budget
 from dpfit.fitting.search import Search
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from dpfit import __version__
 from dpfit.data.rows import RowBlock
-from dpfit.errors import DataError
 from dpfit.files.linear_model import LinearModel
+from dpfit.fitting.evaluated_target import classes_of, values_of
 from dpfit.fitting.metric_choice import metric_choice
 from dpfit.fitting.prediction import LinearPredictor
 from dpfit.fitting.released_metrics import NoisyMetric, SumNoise
@@ -30,6 +30,7 @@ from dpfit.privacy.mechanisms.noise import noise_of, prepare_noise
 from dpfit.privacy.metric_release import plan_metrics
 from dpfit.privacy.metric_sums import MetricSums
 from dpfit.privacy.public_facts import Origin, PublicFact, PublicFacts
+from dpfit.privacy.target_map import in_range
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -127,7 +128,7 @@ class PrivateEvaluation:
         """
         for block in blocks:
             scores = self._predictor.margins(block)
-            self._sums.add(scores, mapped_target(self._model, block, source))
+            self._sums.add(scores, _mapped_target(self._model, block, source))
         request = self.request
         found = self._sums.n_rows
         self.facts.add(rows_fact(found, request.n_rows, request.adjacency, source))
@@ -180,27 +181,9 @@ class PrivateEvaluation:
         }
 
 
-def mapped_target(model: LinearModel, block: RowBlock, source: str) -> Floats:
-    """A block's targets as the numbers of their classes, or clipped to the range and in [0, 1].
-
-    Raises
-    ------
-    DataError
-        There are none, or they are not of the model's kind.
-    """
-    if block.target is None:
-        raise DataError("has no labels to evaluate against", path=source)
+def _mapped_target(model: LinearModel, block: RowBlock, source: str) -> Floats:
+    """A block's targets as the numbers of their classes, or clipped to the range and in [0, 1]."""
     if model.classes is not None:
-        codes = np.full(block.n_rows, -1.0)
-        for code, label in enumerate(model.classes):
-            codes[np.asarray(block.target == label)] = code
-        if np.any(codes < 0.0):  # readers say where: a backstop
-            raise DataError("has a label that the model does not know", path=source)
-        return codes
-    if block.target.dtype == object:
-        raise DataError("has text where the model predicts a number", path=source)
+        return classes_of(block, model.classes, source)
     assert model.target_range is not None
-    low, high = model.target_range
-    with np.errstate(over="ignore"):
-        mapped = (block.target.astype(np.float64) - low) / (high - low)
-    return np.asarray(np.fmin(np.fmax(mapped, 0.0), 1.0))
+    return in_range(values_of(block, source), model.target_range)

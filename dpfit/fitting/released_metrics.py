@@ -71,9 +71,7 @@ def mean_metric(
     name: str, total: float, n_rows: int, noise: SumNoise, *, largest: float = 1.0
 ) -> NoisyMetric:
     """The mean of a number in [0, 1] over the records, in units of its largest value."""
-    value, reach = total / n_rows, noise.reach / n_rows
-    ends = (min(max(part, 0.0), 1.0) * largest for part in (value, value - reach, value + reach))
-    return NoisyMetric(name, *ends)
+    return _around(name, total / n_rows, noise.reach / n_rows, largest)
 
 
 def root_metric(name: str, squared: NoisyMetric) -> NoisyMetric:
@@ -104,9 +102,13 @@ def auc_metric(counts: Floats, noise: SumNoise) -> NoisyMetric:
     value = float(b @ below) / float(sizes.prod())
     slopes = np.concatenate([above - value * sizes[1], below - value * sizes[0]]) / sizes.prod()
     reach = _NORMAL * noise.deviation * math.sqrt(float(slopes @ slopes))
-    return NoisyMetric(
-        "AUC", *(min(max(v, 0.0), 1.0) for v in (value, value - reach, value + reach))
-    )
+    return _around("AUC", value, reach)
+
+
+def _around(name: str, share: float, reach: float, largest: float = 1.0) -> NoisyMetric:
+    """A share and its interval, within [0, 1], in units of the largest value."""
+    parts = (share, share - reach, share + reach)
+    return NoisyMetric(name, *(min(max(part, 0.0), 1.0) * largest for part in parts))
 
 
 def listed(metrics: Sequence[NoisyMetric]) -> dict[str, dict[str, float]]:

@@ -11,7 +11,8 @@ from dpfit.design.grid import RowMap
 from dpfit.design.storage import IN_MEMORY, Storage
 from dpfit.errors import UsageError
 from dpfit.files.linear_model import WITH_OFFSET
-from dpfit.fitting.checks import one_of
+from dpfit.fitting.algorithm_traits import ALGORITHMS, AUTO, ORIGINALS, Traits, with_setting
+from dpfit.fitting.checks import at_least_one, one_of, positive, usable
 from dpfit.fitting.search import Search
 from dpfit.losses.names import LOSSES, OF_CLASSES
 from dpfit.privacy.adjacency import Adjacency
@@ -22,82 +23,6 @@ from dpfit.privacy.owner_release import MOST_ROWS, OwnerRule
 from dpfit.privacy.printed_noise import PRINTED
 from dpfit.privacy.summary import Label
 
-
-@dataclass(frozen=True)
-class Traits:
-    """What an algorithm can be told.
-
-    Attributes
-    ----------
-    settings : tuple of str
-        Settings it has beside the sparsity.
-    sparsity : bool or None
-        Whether it needs one; None: it has none.
-    intercept : bool
-        Whether fitting without an intercept is possible.
-    by_entry : bool
-        Whether its noise grows with the largest entry of a row.
-    selects : bool
-        Whether it selects by scores, under noise that no budget in mu can pay.
-    pure : bool
-        Whether an epsilon without a delta can pay for it.
-    losses : tuple of str or None
-        The losses it is for; None: all but the absolute one.
-    by_unit : bool
-        Whether all that it asks has a form over units that own several records.
-    in_one_place : bool
-        Whether it asks what is no sum over records, and so needs all rows in one process.
-    """
-
-    settings: tuple[str, ...]
-    sparsity: bool | None
-    intercept: bool = True
-    by_entry: bool = False
-    selects: bool = False
-    pure: bool = False
-    losses: tuple[str, ...] | None = None
-    by_unit: bool = False
-    in_one_place: bool = False
-
-    def fits(self, loss: str) -> bool:
-        """Whether it is for a loss."""
-        return loss != "absolute" if self.losses is None else loss in self.losses
-
-
-def _median(*settings: str, in_one_place: bool) -> Traits:
-    return Traits(
-        settings,
-        sparsity=False,
-        selects=True,
-        pure=True,
-        losses=("absolute",),
-        in_one_place=in_one_place,
-    )
-
-
-_DESCENT: Final = ("iterations", "step_size", "residual_clip")
-ALGORITHMS: Final = {
-    "dp-ight": Traits((*_DESCENT, "projection_radius", "threshold"), sparsity=True, by_unit=True),
-    "dp-screen": Traits(("iterations", "residual_clip"), sparsity=False, intercept=False),
-    "dp-gd": Traits(_DESCENT, sparsity=False, by_unit=True),
-    "dp-iht": Traits((*_DESCENT, "selection"), sparsity=True, by_entry=True, selects=True),
-    "dp-fw": Traits(
-        ("iterations", "l1_radius", "residual_clip"), sparsity=None, by_entry=True, selects=True
-    ),
-    "two-stage": Traits(
-        ("iterations", "residual_clip"),
-        sparsity=True,
-        intercept=False,
-        selects=True,
-        in_one_place=True,
-    ),
-    "median-objective": _median("smoothing", "ridge", "noise", in_one_place=True),
-    "median-irls": _median("smoothing", "ridge", "noise", in_one_place=True),
-    "median-cd": _median("iterations", "step_size", "batches", "noise", in_one_place=False),
-}
-ORIGINALS: Final = {"ight": "dp-ight", "gd": "dp-gd", "iht": "dp-iht", "fw": "dp-fw"}
-"""The non-private originals: the same algorithm without noise."""
-AUTO: Final = "auto"
 _SETTINGS: Final = tuple(
     dict.fromkeys(name for traits in ALGORITHMS.values() for name in traits.settings)
 )
@@ -118,7 +43,6 @@ _TEXT_ENTRY: Final = 0.2
 _TABLE_ENTRY: Final = 0.5
 _LARGEST_COUNT: Final = 1 << 40  # of rows or features: more would leave no number grid
 _MOST_ITERATIONS: Final = 1_000_000
-_USABLE: Final = (1e-100, 1e100)  # beyond, products of the public units leave the float range
 
 
 @dataclass(frozen=True)
@@ -262,27 +186,27 @@ class FitRequest:
         one_of("--calibration", self.calibration, CALIBRATIONS)
         if self.printed:
             self._check_printed()
-        _at_least_one("--threads", self.threads)
+        at_least_one("--threads", self.threads)
         if self.iterations is not None:
-            _at_least_one("--iterations", self.iterations)
+            at_least_one("--iterations", self.iterations)
             if self.iterations > _MOST_ITERATIONS:
                 raise UsageError(f"--iterations must be at most {_MOST_ITERATIONS}")
-        _positive("--step-size", self.step_size)
-        _positive("--residual-clip", self.residual_clip)
-        _usable("--residual-clip", self.residual_clip)
-        _positive("--l1-radius", self.l1_radius)
-        _usable("--l1-radius", self.l1_radius)
+        positive("--step-size", self.step_size)
+        positive("--residual-clip", self.residual_clip)
+        usable("--residual-clip", self.residual_clip)
+        positive("--l1-radius", self.l1_radius)
+        usable("--l1-radius", self.l1_radius)
         if self.selection is not None:
             one_of("--selection", self.selection, SELECTIONS)
-        _positive("--projection-radius", self.projection_radius)
+        positive("--projection-radius", self.projection_radius)
         if self.threshold is not None:
             one_of("--threshold", self.threshold, THRESHOLDS)
         self._check_median()
-        _positive("--entry-clip", self.entry_clip)
+        positive("--entry-clip", self.entry_clip)
         if self.entry_clip is not None and self.entry_clip > 1.0:
             raise UsageError("--entry-clip is a share of the row norm and at most 1")
-        _positive("--row-norm", self.row_norm)
-        _usable("--row-norm", self.row_norm)
+        positive("--row-norm", self.row_norm)
+        usable("--row-norm", self.row_norm)
         self._check_target()
         self._check_attributes()
         self._check_unit()
@@ -326,8 +250,8 @@ class FitRequest:
 
     def _check_median(self) -> None:
         """Settings of the algorithms for the absolute loss."""
-        _positive("--smoothing", self.smoothing)
-        _positive("--ridge", self.ridge)
+        positive("--smoothing", self.smoothing)
+        positive("--ridge", self.ridge)
         if self.ridge is not None and not _RIDGES[0] <= self.ridge <= _RIDGES[1]:
             raise UsageError(f"--ridge must lie between {_RIDGES[0]:g} and {_RIDGES[1]:g} records")
         if self.noise is not None:
@@ -360,12 +284,12 @@ class FitRequest:
                 continue
             raise UsageError(
                 f"--{name.replace('_', '-')} is no setting of --algo {self.algorithm}",
-                hint=f"it is one of --algo {' or '.join(_with_setting(name))}",
+                hint=f"it is one of --algo {' or '.join(with_setting(name))}",
             )
         if self.sparsity is not None:
             if traits.sparsity is None:
                 raise UsageError(f"--sparsity is no setting of --algo {self.algorithm}")
-            _at_least_one("--sparsity", self.sparsity)
+            at_least_one("--sparsity", self.sparsity)
         elif traits.sparsity:
             raise UsageError(
                 f"--algo {self.algorithm} needs --sparsity, the coefficients to keep",
@@ -464,7 +388,7 @@ class FitRequest:
         declared = self.declared
         for option, value in (("--n-rows", declared.n_rows), ("--n-features", declared.n_features)):
             if value is not None:
-                _at_least_one(option, value)
+                at_least_one(option, value)
                 if value > _LARGEST_COUNT:
                     raise UsageError(f"{option} must be at most {_LARGEST_COUNT}")
         if declared.labels is not None and declared.target_range is not None:
@@ -485,11 +409,11 @@ class FitRequest:
 
     def _check_attributes(self) -> None:
         """Weights, offsets and the threshold of Huber's loss."""
-        _positive("--huber-threshold", self.huber_threshold)
+        positive("--huber-threshold", self.huber_threshold)
         if self.huber_threshold is not None and self.loss != "huber":
             raise UsageError("--huber-threshold belongs to --loss huber")
-        _positive("--max-weight", self.declared.max_weight)
-        _positive("--max-exposure", self.declared.max_exposure)
+        positive("--max-weight", self.declared.max_weight)
+        positive("--max-exposure", self.declared.max_exposure)
         if self.declared.max_exposure is not None and self.loss != "poisson":
             raise UsageError("--max-exposure belongs to --loss poisson")
 
@@ -514,11 +438,11 @@ class FitRequest:
             )
         if not 1 <= self.max_rows_per_unit <= MOST_ROWS:
             raise UsageError(f"--max-rows-per-unit must lie between 1 and {MOST_ROWS}")
-        _positive("--unit-clip", self.unit_clip)
+        positive("--unit-clip", self.unit_clip)
         if self.unit_clip is not None and self.unit_clip > self.max_rows_per_unit:
             raise UsageError("--unit-clip is in rows and at most --max-rows-per-unit")
         if self.declared.n_owners is not None:
-            _at_least_one("--n-units", self.declared.n_owners)
+            at_least_one("--n-units", self.declared.n_owners)
             if self.declared.n_owners > _LARGEST_COUNT:
                 raise UsageError(f"--n-units must be at most {_LARGEST_COUNT}")
         able = [name for name, traits in ALGORITHMS.items() if traits.by_unit]
@@ -585,48 +509,3 @@ def share_of_range(option: str, length: float, span: float, least: float = _SHAR
     if not least <= share <= _SHARES[1]:
         raise UsageError(f"{option} is out of proportion to the target's range")
     return share
-
-
-def chosen_algorithm(name: str, loss: str | None, *, intercept: bool, by_unit: bool = False) -> str:
-    """What ``auto`` stands for, from the request alone: nothing about the data decides.
-
-    Of the absolute loss median-objective had the lowest error on every table tried. Of the others
-    dp-screen had the lowest test error of all on every text, census and rating set tried; it cannot
-    do without its constant column, and dp-gd is next. Units that own several records need one that
-    asks for nothing but gradients.
-    """
-    if name != AUTO:
-        return name
-    if by_unit:
-        return "dp-gd"
-    if loss == "absolute":
-        return "median-objective"
-    return "dp-screen" if intercept else "dp-gd"
-
-
-def only_loss(algorithm: str) -> str | None:
-    """The loss that an algorithm is for, if that is one."""
-    losses = ALGORITHMS[algorithm].losses if algorithm in ALGORITHMS else None
-    return losses[0] if losses is not None and len(losses) == 1 else None
-
-
-def _with_setting(name: str) -> list[str]:
-    return [algorithm for algorithm, traits in ALGORITHMS.items() if name in traits.settings]
-
-
-def _at_least_one(option: str, value: int) -> None:
-    if value < 1:
-        raise UsageError(
-            f"{option} must be at least 1, not {value}",
-            hint="give a larger one, or leave it out",
-        )
-
-
-def _usable(option: str, value: float | None) -> None:
-    if value is not None and not _USABLE[0] <= value <= _USABLE[1]:
-        raise UsageError(f"{option} is outside the range of usable numbers")
-
-
-def _positive(option: str, value: float | None) -> None:
-    if value is not None and not 0.0 < value < math.inf:
-        raise UsageError(f"{option} must be a positive finite number, not {value!r}")

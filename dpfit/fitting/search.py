@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from dpfit.errors import UsageError
@@ -25,6 +26,7 @@ SCORE_PART: Final = Fraction(1, 20)  # of a run's rho
 MOST_CANDIDATES: Final = 200
 LABEL: Final = "search"
 _BISECTIONS: Final = 60
+_REMEMBERED: Final = 16  # searches: checks, plan and ledger of one all ask
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,10 @@ class Search:
 
     def event(self, runs: Sequence[Sequence[Event]]) -> RandomStoppingEvent:
         """The charge of the whole search over runs that release these events."""
-        different = dict.fromkeys(tuple(run) for run in runs)
-        return RandomStoppingEvent(label=LABEL, eta=ETA, gamma=self.gamma, runs=tuple(different))
+        return _event(self.gamma, runs)
 
     def rho_of_run(self, budget: Budget, adjacency: Adjacency) -> Fraction:
         """The largest rho of one run at which the whole search keeps the budget.
-
-        By bisection on the accountant itself, from below.
 
         Raises
         ------
@@ -85,19 +84,12 @@ class Search:
                 "--tune needs --eps and --delta",
                 hint="the best of a random number of runs has no budget in rho or mu",
             )
-        low, high = Fraction(0), budget.total_rho
-        for _ in range(_BISECTIONS):
-            middle = Fraction(float((low + high) / 2))
-            cost = compose([self.event([[_of_rho(middle)]])], adjacency)
-            if cost.epsilon(budget.delta) <= budget.epsilon:
-                low = middle
-            else:
-                high = middle
-        if low == 0:
+        rho = _largest_rho(self.gamma, budget.epsilon, budget.delta, adjacency)
+        if rho == 0:
             raise UsageError(
                 "the budget is too small for a search", hint="ask for fewer --tune-runs"
             )
-        return low
+        return rho
 
     def requests(self, request: FitRequest) -> list[FitRequest]:
         """Each candidate as a fit of its own, under what its score leaves of a run's budget."""
@@ -110,5 +102,21 @@ class Search:
         ]
 
 
-def _of_rho(rho: Fraction) -> Event:
-    return ZcdpEvent(label="run", rho=PerAdjacency(rho, rho))
+def _event(gamma: Fraction, runs: Sequence[Sequence[Event]]) -> RandomStoppingEvent:
+    different = dict.fromkeys(tuple(run) for run in runs)
+    return RandomStoppingEvent(label=LABEL, eta=ETA, gamma=gamma, runs=tuple(different))
+
+
+@lru_cache(_REMEMBERED)
+def _largest_rho(gamma: Fraction, epsilon: float, delta: float, adjacency: Adjacency) -> Fraction:
+    """By bisection on the accountant itself, from below; 0 where nothing keeps the budget."""
+    low, high = Fraction(0), Budget(epsilon=epsilon, delta=delta).total_rho
+    for _ in range(_BISECTIONS):
+        middle = Fraction(float((low + high) / 2))
+        run = ZcdpEvent(label="run", rho=PerAdjacency(middle, middle))
+        cost = compose([_event(gamma, [[run]])], adjacency)
+        if cost.epsilon(delta) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    return low

@@ -23,6 +23,7 @@ from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.questions import Records
 from dpfit.privacy.stays_here import StaysHere
 from dpfit.privacy.summary import Label, Summary, Target
+from dpfit.privacy.target_map import class_numbers, in_range
 
 Floats: TypeAlias = NDArray[np.float64]
 Array: TypeAlias = NDArray[Any]
@@ -174,7 +175,7 @@ class CollectedRecords(StaysHere):
             target = self._class_target(record_map.classes)
         else:
             assert record_map.target_range is not None
-            target = self._real_target(*record_map.target_range)
+            target = in_range(_joined(self._targets), record_map.target_range)
         design = self._builder.build(
             record_map.n_features, grid=record_map.grid, index_base=record_map.index_base
         )
@@ -202,26 +203,14 @@ class CollectedRecords(StaysHere):
 
     def _class_target(self, classes: tuple[Label, ...]) -> Floats:
         """Targets as the numbers of their classes, from 0."""
-        return _joined([self._codes(target, classes) for target in self._targets])
-
-    def _codes(self, target: Target, classes: tuple[Label, ...]) -> Floats:
-        codes = np.full(len(target), -1.0)
-        for code, label in enumerate(classes):
-            codes[np.asarray(target == label)] = code
-        if np.any(codes < 0.0):
+        numbers = _joined([class_numbers(target, classes) for target in self._targets])
+        if np.any(numbers < 0.0):
             raise DataError(  # readers check declared labels and tell the line: a backstop
                 "has a label that is not among the declared ones",
                 path=self._source,
                 hint="correct --labels or the schema (case and blanks matter)",
             )
-        return codes
-
-    def _real_target(self, low: float, high: float) -> Floats:
-        """Targets clipped to their public range and mapped to [0, 1], each by itself."""
-        y = _joined(self._targets).astype(np.float64)
-        with np.errstate(over="ignore"):  # a target of 1e308 is clipped like any other
-            mapped = (y - low) / (high - low)
-        return np.asarray(np.fmin(np.fmax(mapped, 0.0), 1.0))
+        return numbers
 
     def _offset(self, record_map: RecordMap) -> Floats | None:
         """Offsets; those of counts below the largest exposure's, which cuts them."""

@@ -16,6 +16,7 @@ from dpfit.privacy.mechanisms.noise import Noise
 from dpfit.privacy.metric_release import LABEL, MetricRelease
 from dpfit.privacy.quantity import Quantity
 from dpfit.privacy.record_metrics import RecordMetrics
+from dpfit.privacy.share_integers import share_integers
 from dpfit.privacy.stays_here import StaysHere
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -71,8 +72,7 @@ def record_sums(metrics: RecordMetrics, scores: Floats, target: Floats, unit: in
 
     Adding is modulo 2^64; the last operation on a record's number is its integer bound.
     """
-    shares = np.fmin(np.fmax(metrics.shares(scores, target), 0.0), 1.0)  # NaN becomes 0
-    numbers = np.clip(np.rint(shares * unit).astype(np.int64), 0, unit).sum(axis=0)
+    numbers = share_integers(metrics.shares(scores, target), unit).sum(axis=0)
     if not metrics.n_cells:
         return np.asarray(numbers)
     cells = np.clip(metrics.cells(scores, target), 0, metrics.n_cells - 1)

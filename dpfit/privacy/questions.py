@@ -23,6 +23,7 @@ from dpfit.privacy.point import Scores
 from dpfit.privacy.private_records import PrivateRecords
 from dpfit.privacy.record_metrics import RecordMetrics
 from dpfit.privacy.residuals import residual_integers
+from dpfit.privacy.share_integers import share_integers
 from dpfit.privacy.target_ranks import records_at_each
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -95,7 +96,7 @@ class TargetSum:
     unit: int
 
     def __call__(self, records: PrivateRecords) -> Integers:
-        return np.asarray(_in_units(records.target, self.unit).sum(keepdims=True))
+        return np.asarray(share_integers(records.target, self.unit).sum(keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class TargetAndExposureSums:
         offset = records.offset
         exposure = np.ones(len(records.target)) if offset is None else exponential(offset)
         parts = np.stack([records.target, exposure])
-        return np.asarray(_in_units(parts, self.unit).sum(axis=1))
+        return np.asarray(share_integers(parts, self.unit).sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,8 @@ class GradientSums:
 
     def multipliers(self, records: PrivateRecords) -> Integers:
         """Each record's own, within the limit that the charge reckons with."""
-        residual = self.loss.residual(self._margins(records), records.target)
+        margins = _margins(records, self.point, self.bits, self.offset)
+        residual = self.loss.residual(margins, records.target)
         limits = records.rows.limits(self.unit)
         integers = residual_integers(residual, self.clip, limits, records.shares)
         if self.batch:
@@ -175,9 +177,6 @@ class GradientSums:
             positions = np.arange(records.first, records.first + len(integers))
             integers[positions % count != number] = 0
         return integers
-
-    def _margins(self, records: PrivateRecords) -> Floats:
-        return _margins(records, self.point, self.bits, self.offset)
 
 
 @dataclass(frozen=True)
@@ -207,7 +206,7 @@ class ScoreSum:
         scores = _margins(records, self.point, self.bits, self.offset)
         with np.errstate(over="ignore", invalid="ignore"):
             shares = self.metrics.shares(scores, records.target)[:, self.which]
-        return np.asarray(_in_units(shares, self.unit).sum(keepdims=True))
+        return np.asarray(share_integers(shares, self.unit).sum(keepdims=True))
 
 
 def _margins(records: PrivateRecords, point: IntegerPoint, bits: int, offset: Scores) -> Floats:
@@ -217,9 +216,3 @@ def _margins(records: PrivateRecords, point: IntegerPoint, bits: int, offset: Sc
         return margins
     with np.errstate(over="ignore"):  # every loss saturates
         return margins + records.offset
-
-
-def _in_units(shares: Floats, unit: int) -> Integers:
-    """Shares of one, each a record's own, as integers from 0 to the unit."""
-    parts = np.rint(np.fmin(np.fmax(shares, 0.0), 1.0) * unit).astype(np.int64)
-    return np.asarray(np.clip(parts, 0, unit))

@@ -71,13 +71,13 @@ class Summary:
         if targets and not textual:
             bounds = min(float(t.min()) for t in targets), max(float(t.max()) for t in targets)
         return cls(
-            sum(map(len, targets)),
-            columns,
-            _sorted(found),
-            textual,
-            bounds,
-            _largest(float(values.max()) for values in offsets),
-            _largest(float(values.max()) for values in weights),
+            n_rows=sum(map(len, targets)),
+            columns=columns,
+            labels=_sorted(found),
+            textual=textual,
+            target_range=bounds,
+            offset=_largest(float(values.max()) for values in offsets),
+            weight=_largest(float(values.max()) for values in weights),
         )
 
     @classmethod
@@ -86,14 +86,14 @@ class Summary:
         filled = [part.columns for part in parts if part.columns[1] >= 0]
         ranges = [part.target_range for part in parts if part.target_range]
         return cls(
-            sum(part.n_rows for part in parts),
-            _hull(filled) or (0, -1),
-            _sorted({label for part in parts for label in part.labels}),
-            any(part.textual for part in parts),
-            _hull(ranges),
-            _largest(part.offset for part in parts if part.offset is not None),
-            _largest(part.weight for part in parts if part.weight is not None),
-            _total(part.n_owners for part in parts if part.n_owners is not None),
+            n_rows=sum(part.n_rows for part in parts),
+            columns=_hull(filled) or (0, -1),
+            labels=_sorted({label for part in parts for label in part.labels}),
+            textual=any(part.textual for part in parts),
+            target_range=_hull(ranges),
+            offset=_largest(part.offset for part in parts if part.offset is not None),
+            weight=_largest(part.weight for part in parts if part.weight is not None),
+            n_owners=_total(part.n_owners for part in parts if part.n_owners is not None),
         )
 
 

@@ -11,6 +11,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfit.privacy.share_integers import share_integers
+
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -19,8 +21,7 @@ _STEPS: Final = 1 << 14  # candidates are 0, 1/2^14, ..., 1 of the target's rang
 
 def records_at_each(target: Floats) -> Integers:
     """How many of the targets, mapped to [0, 1], round to each candidate, shape (2^14 + 1,)."""
-    places = np.rint(np.fmin(np.fmax(target, 0.0), 1.0) * _STEPS).astype(np.int64)
-    return np.bincount(np.clip(places, 0, _STEPS), minlength=_STEPS + 1).astype(np.int64)
+    return np.bincount(share_integers(target, _STEPS), minlength=_STEPS + 1).astype(np.int64)
 
 
 def rank_scores(held: Integers, quantile: float, n_rows: int, unit: int) -> Integers:

@@ -59,9 +59,11 @@ class TradeOff:
     def success(self) -> float:
         """Chance of a right guess if both data sets are equally likely: (1 + TV) / 2.
 
-        The total variation distance TV of the two laws is at most delta at epsilon 0.
+        The total variation distance TV of the two laws is at most the gap between detections and
+        false alarms where the two bounds above meet; at epsilon 0 it is delta.
         """
-        return (1.0 + self.bounds[0][1]) / 2.0
+        gaps = (math.tanh(epsilon / 2.0) * (1.0 - delta) + delta for epsilon, delta in self.bounds)
+        return (1.0 + min(gaps)) / 2.0
 
 
 def privacy_chart(run: Cost, total: Cost | None, delta: float) -> Chart:

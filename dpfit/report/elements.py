@@ -66,26 +66,32 @@ def shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def table(caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Element:
-    """A table that scrolls by itself where the screen is narrower; the first column names rows."""
-    body = [
+def table(
+    caption: str, head: Sequence[str | None], rows: Sequence[tuple[Child | None, ...]]
+) -> Element:
+    """A table that scrolls by itself where the screen is narrower.
+
+    Parameters
+    ----------
+    caption : str
+    head : sequence of str or None
+        Names of the columns; None of one that speaks for itself.
+    rows : sequence of tuples of Element, str or None
+        Cells; the first names the row.
+    """
+    names = (element("th", name, scope="col") if name else element("td") for name in head)
+    body = (
         element(
             "tr",
             element("th", row[0], scope="row"),
             *(element("td", cell) for cell in row[1:]),
         )
         for row in rows
-    ]
-    return element(
-        "div",
-        element(
-            "table",
-            element("caption", caption),
-            element("thead", element("tr", *(element("th", name, scope="col") for name in head))),
-            element("tbody", *body),
-        ),
-        class_="scroll",
-        role="region",
-        tabindex=0,
-        aria_label=caption,
     )
+    shown = element(
+        "table",
+        element("caption", caption),
+        element("thead", element("tr", *names)),
+        element("tbody", *body),
+    )
+    return element("div", shown, class_="scroll", role="region", tabindex=0, aria_label=caption)

@@ -9,12 +9,12 @@ import base64
 import hashlib
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 from xml.etree.ElementTree import Element
 
 from dpfit import __version__
 from dpfit.privacy.accountant import Cost
-from dpfit.privacy.adjacency import Adjacency
 from dpfit.report.attack import TradeOff, attack_chart, privacy_chart
 from dpfit.report.chart import Chart, at_most, percent_at_most
 from dpfit.report.elements import Child, element, serialised, shortened, table
@@ -66,14 +66,21 @@ class ModelPage:
     largest: Largest
     ledger: LedgerPart | None
 
-    @property
+    @cached_property
+    def trade_off(self) -> TradeOff:
+        """The best attacker against the run."""
+        return TradeOff.of(self.run.cost)
+
+    @cached_property
     def plan(self) -> Plan | None:
-        """Error against epsilon for the numbers of this run, where it has them."""
+        """Error against epsilon for the numbers of this run; None where it is not for such runs."""
         numbers = self.run.numbers
         rows, features = numbers.get("rows", 0), numbers.get("features", 0)
         if not (
             1 <= rows <= MOST and 1 <= features <= MOST and LEAST_DELTA <= self.run.delta < 1.0
         ):
+            return None
+        if self.run.record != "row":  # noise is then for all rows of a unit
             return None
         sparsity = numbers.get("sparsity")
         if sparsity is not None and not 1 <= sparsity < features:
@@ -85,13 +92,14 @@ class ModelPage:
         """The run's epsilon, where the picture of a plan has a place for it."""
         return self.run.epsilon if 0.0 < self.run.epsilon < math.inf else None
 
+    @cached_property
     def charts(self) -> list[Chart]:
         """The pictures, in their order; those of privacy only where there is some."""
         charts = []
         total = self.ledger.total if self.ledger else None
         if self.run.private:
             charts = [privacy_chart(self.run.cost, total, self.run.delta)]
-            charts.append(attack_chart(TradeOff.of(self.run.cost)))
+            charts.append(attack_chart(self.trade_off))
         if self.ledger is not None and (spending := self.ledger.spending.chart()) is not None:
             charts.append(spending)
         if self.plan is not None:
@@ -101,7 +109,7 @@ class ModelPage:
     def to_bytes(self) -> bytes:
         """The document; the same files give the same bytes."""
         run = self.run
-        charts = {chart.name: chart for chart in self.charts()}
+        charts = {chart.name: chart for chart in self.charts}
         title = f"{shortened(run.dataset)}: {shortened(run.algorithm)}"
         return document(
             f"Privacy report of {title}",
@@ -120,12 +128,11 @@ class ModelPage:
         if not run.private:
             text = element("strong", "NOT PRIVATE")
             return [element("div", text, not_private(run), class_="alarm", role="alert")]
-        trade_off = TradeOff.of(run.cost)
         delta = "pure" if run.delta == 0.0 else f"at delta {run.delta:g}"
         cards = [
             (at_most(run.epsilon), f"epsilon, {delta}"),
             (
-                percent_at_most(trade_off.success),
+                percent_at_most(self.trade_off.success),
                 "right guesses of the best attacker, of 50 % by chance",
             ),
         ]
@@ -142,7 +149,7 @@ class ModelPage:
         parts: list[Element] = []
         if run.private:
             parts.append(element("h2", "What is promised"))
-            parts += [element("p", text) for text in promise(run, TradeOff.of(run.cost))]
+            parts += [element("p", text) for text in promise(run, self.trade_off)]
             parts.append(element("p", group_note(run)))
         rows = [(fact.name, fact.value, fact.origin) for fact in run.facts]
         parts += [
@@ -173,25 +180,11 @@ class ModelPage:
         largest = self.largest
         top = max((abs(value) for _, value in largest.rows), default=0.0)
         rows = [
-            element(
-                "tr",
-                element("th", name, scope="row"),
-                element("td", f"{value:.4g}"),
-                element("td", bar(value / top) if top else None),
-            )
+            (name, f"{value:.4g}", bar(value / top) if top else None)
             for name, value in largest.rows
         ]
-        head = (*(element("th", name, scope="col") for name in largest.head), element("td"))
-        body = element(
-            "table",
-            element("caption", largest.title),
-            element("thead", element("tr", *head)),
-            element("tbody", *rows),
-        )
-        scroll = element(
-            "div", body, class_="scroll", role="region", tabindex=0, aria_label=largest.title
-        )
-        return [element("h2", largest.title), element("p", largest.note), scroll]
+        shown = table(largest.title, (*largest.head, None), rows)
+        return [element("h2", largest.title), element("p", largest.note), shown]
 
     def _expected(self, chart: Chart | None) -> list[Element]:
         if chart is None or self.plan is None:
@@ -201,7 +194,7 @@ class ModelPage:
 
     def _settings(self) -> list[Element]:
         released = [(event.label, event.mechanism, f"{event.count:,}") for event in self.run.events]
-        settings = [*self.run.settings.items()]
+        settings = list(self.run.settings.items())
         return [
             element("h2", "Settings and releases"),
             element(
@@ -213,6 +206,7 @@ class ModelPage:
         ]
 
 
+PLAN_TITLE: Final = "Error to expect, before anything is spent"
 _PAIR: Final = ("setting", "value")
 _PLAN_TEXT: Final = (
     "What to expect from the noise of one release that spends everything, for columns on a scale "
@@ -224,25 +218,12 @@ _PLAN_TEXT: Final = (
 
 def plan_page(plan: Plan, marked: float | None) -> bytes:
     """The page of a plan."""
-    chart = plan.chart(marked)
-    bound = 2 if plan.adjacency is Adjacency.REPLACE_ONE else 1
-    scale = f"{bound} sqrt(d)/(n mu)"
-    noise = "d/n + d scale²" if plan.sparsity is None else "s log d/n + 2 s log d scale²"
-    rate = (
-        "d/n + d² log(1/delta)/(n epsilon)²"
-        if plan.sparsity is None
-        else "s log d/n + (s log d)² log(1/delta)/(n epsilon)²"
-    )
     return document(
-        "Error to expect, before anything is spent",
-        element("p", f"{plan.sentence()}", class_="soft"),
+        PLAN_TITLE,
+        element("p", plan.sentence(), class_="soft"),
         element("p", _PLAN_TEXT),
-        *_shown(chart, heading="Error against epsilon"),
-        element(
-            "p",
-            f"Expected from the noise: {noise}, with scale = {scale}, the noise of one mean "
-            f"gradient that spends the whole mu. Minimax rate: {rate} (Cai, Wang and Zhang).",
-        ),
+        *_shown(plan.chart(marked), heading="Error against epsilon"),
+        element("p", plan.formulas()),
         footer="Computed from the public numbers above. No data was read, nothing was charged.",
     )
 

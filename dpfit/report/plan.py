@@ -61,11 +61,15 @@ class Plan:
     def expected(self, epsilon: float) -> float:
         """Squared error of the coefficients that follows from the noise scale."""
         mu = gaussian_mu(epsilon, self.delta)
-        bound = 2.0 if self.adjacency is Adjacency.REPLACE_ONE else 1.0
-        sensitivity = bound * math.sqrt(self.features) / self.rows
+        sensitivity = self._bound * math.sqrt(self.features) / self.rows
         scale = gaussian_scale(sensitivity, Fraction(mu) ** 2, 1)
         noisy = self.features if self.sparsity is None else 2.0 * self._dimension
         return self._dimension / self.rows + noisy * scale**2
+
+    @property
+    def _bound(self) -> int:
+        """Longest parts of a row by which a neighbour moves a sum."""
+        return 2 if self.adjacency is Adjacency.REPLACE_ONE else 1
 
     def yardstick(self, epsilon: float) -> float:
         """The minimax rate, without its constants."""
@@ -78,6 +82,18 @@ class Plan:
         if self.sparsity is None:
             return float(self.features)
         return self.sparsity * max(math.log(self.features), 1.0)
+
+    def formulas(self) -> str:
+        """What :meth:`expected` and :meth:`yardstick` compute, in words."""
+        noise, rate = "d/n + d scale²", "d/n + d² log(1/delta)/(n epsilon)²"
+        if self.sparsity is not None:
+            noise = "s log d/n + 2 s log d scale²"
+            rate = "s log d/n + (s log d)² log(1/delta)/(n epsilon)²"
+        return (
+            f"Expected from the noise: {noise}, with scale = {self._bound} sqrt(d)/(n mu), the "
+            "noise of one mean gradient that spends the whole mu. "
+            f"Minimax rate: {rate} (Cai, Wang and Zhang)."
+        )
 
     def sentence(self) -> str:
         """The numbers in words."""

@@ -13,7 +13,7 @@ _LARGEST_ODDS = 1e4  # a factor above it says nothing
 
 OUTSIDE = (
     "Running time, memory and exit status of the program.",
-    "What predict --evaluate prints: it is computed from labels without noise.",
+    "What predict --evaluate and evaluate --public print, from labels without noise.",
     "A row that a prediction is made for: who sees the prediction learns about that row.",
     "What holds for people in general. If the model shows that two things go together, it says "
     "so about everybody, whether or not they are in the data.",

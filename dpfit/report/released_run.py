@@ -36,7 +36,7 @@ class ReleasedRun:
     Attributes
     ----------
     dataset, algorithm, record, program : str
-        Names; ``record`` is who is protected, ``row`` or ``user``.
+        Names; ``record`` is who is protected, ``row``, ``unit`` or ``user``.
     private : bool
         Whether there is a promise at all.
     reproducible : bool
@@ -148,7 +148,7 @@ def _fact(name: str, fact: Json) -> Fact:
 def _settings(provenance: Json) -> dict[str, str]:
     """In one level: ``budget_parts: descent`` and so on."""
     listed = {"program": f"dpfit {provenance['dpfit']}", "algorithm": provenance["algorithm"]}
-    for name in ("budget", "calibration", "loss", "noise", "row_map", "settings"):
+    for name in ("budget", "calibration", "loss", "noise", "row_map", "tuning", "settings"):
         value = provenance.get(name)
         if name == "settings" and isinstance(value, dict):
             listed |= value

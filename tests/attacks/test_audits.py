@@ -13,8 +13,9 @@ from dpfit.audit.matrix_worlds import matrix_worlds
 from dpfit.audit.one_run import ABLE, Guesses, OneRun
 from dpfit.audit.score_attack import ScoreAttack
 from dpfit.audit.worlds import linear_worlds
+from dpfit.fitting.algorithm_traits import ALGORITHMS
 from dpfit.fitting.matrix_request import PRIVATE, MatrixRequest
-from dpfit.fitting.request import ALGORITHMS, FitRequest
+from dpfit.fitting.request import FitRequest
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.mechanisms.noise import ExactNoise, Noise, noise_of

@@ -37,9 +37,10 @@ from usage import answer_help
 from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
 from dpfit.design.grid import RowMap
+from dpfit.fitting.algorithm_traits import ALGORITHMS, ORIGINALS
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import plan_fit
-from dpfit.fitting.request import ALGORITHMS, ORIGINALS, FitRequest
+from dpfit.fitting.request import FitRequest
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.declared_facts import DeclaredFacts, Layout
 

@@ -54,7 +54,8 @@ def main(arguments: list[str]) -> None:
         if option == "--tune":
             text = next(rest)
             tuned += [option, text]
-            name, _, listed = text.replace("-", "_").partition("=")
+            option, _, listed = text.partition("=")
+            name = option.replace("-", "_")
             grid[name] = [SEARCHABLE[name](one) for one in listed.split(",")]
         elif option == "--tune-runs":
             tuned += [option, next(rest)]

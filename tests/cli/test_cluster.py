@@ -26,9 +26,10 @@ from dpfit.cli.cluster import connected
 from dpfit.data.reader import Reader, ReadOptions
 from dpfit.design.storage import IN_MEMORY
 from dpfit.errors import StorageError, UsageError
+from dpfit.fitting.algorithm_traits import ALGORITHMS
 from dpfit.fitting.linear_fit import LinearFit
 from dpfit.fitting.plan import finest_grid
-from dpfit.fitting.request import ALGORITHMS, FitRequest
+from dpfit.fitting.request import FitRequest
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.cluster_records import ClusterCollected, ClusterRecords
 from dpfit.privacy.collected_records import CollectedRecords, RecordMap

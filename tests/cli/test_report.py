@@ -91,6 +91,18 @@ def test_a_model_of_ratings(dpfit: Any) -> None:
     assert "film" in page.text
 
 
+def test_a_promise_to_units(dpfit: Any) -> None:
+    """All rows of one together; the error of noise for single rows is not shown as theirs."""
+    schema, data = str(SAMPLES / "stars.toml"), str(SAMPLES / "ratings.csv")
+    args = ("--unit", "user", "--max-rows-per-unit", "32", "--hash-bits", "8")
+    budget = ("--eps", "4", "--delta", "1e-4", "--n-units", "400")
+    assert dpfit.here("fit", "--schema", schema, *args, *budget, data).status == 0
+    page = page_of(dpfit, "ratings.model.json")
+    assert "Exchange any one unit for any other" in page.text
+    assert "A unit is protected with all records of that unit." in page.text
+    assert "minimax" not in page.text
+
+
 def test_a_pure_promise(dpfit: Any) -> None:
     """No delta is spoken of where none is needed."""
     data = str(SAMPLES / "sensors.parquet")
@@ -98,6 +110,20 @@ def test_a_pure_promise(dpfit: Any) -> None:
     assert dpfit.here("fit", *args, data).status == 0
     page = page_of(dpfit, "sensors.model.json", "sensors.ledger.json")
     assert "epsilon 1 without a delta" in page.text
+
+
+def test_a_search_is_promised_as_a_whole(dpfit: Any) -> None:
+    """The best of a secret number of runs has no rho, and is private all the same."""
+    args = ("--eps", "4", "--delta", "1e-4", "--algo", "dp-ight", "--tune", "sparsity=2,4")
+    dpfit.svm()
+    assert dpfit.here("fit", "tiny.svm", *dpfit.facts, *args).status == 0
+    page = page_of(dpfit, "tiny.model.json", "tiny.ledger.json")
+    assert "NOT PRIVATE" not in page.text
+    assert "What is promised" in page.text
+    chance = re.search(r"guesses right with a chance of at most ([\d.]+) %", page.text)
+    assert chance is not None
+    assert float(chance[1]) < 98.3  # what epsilon 4 alone allows
+    assert "grid sparsity 2, 4" in page.text
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: made(SparseClassifier, delta=None).fit(X, Y), "well below 1/number of rows"),
     (lambda: made(SparseClassifier, algo="dp-igth").fit(X, Y), "did you mean dp-ight"),
     (lambda: SparseClassifier(eps=4, delta=1e-3).fit(X, Y), "ledger='NAME.ledger.json'"),
-    (lambda: GridSearchCV(made(SparseClassifier), {"eps": [1, 2]}).fit(X, Y), "tune="),
+    (lambda: GridSearchCV(made(SparseClassifier), {"eps": [1, 2]}).fit(X, Y), r"tune=\{"),
 ]
 
 

@@ -15,8 +15,9 @@ from dense_rows import dense_block
 from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
 from dpfit.errors import DataError, PrivacyError, UsageError
+from dpfit.fitting.algorithm_traits import ORIGINALS
 from dpfit.fitting.linear_fit import LinearFit
-from dpfit.fitting.request import ORIGINALS, FitRequest
+from dpfit.fitting.request import FitRequest
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget

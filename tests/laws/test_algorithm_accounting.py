@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from dpfit.fitting.algorithm_traits import ALGORITHMS
 from dpfit.fitting.plan import charge_ahead, plan_fit
-from dpfit.fitting.request import ALGORITHMS, FitRequest
+from dpfit.fitting.request import FitRequest
 from dpfit.losses.absolute import Absolute
 from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic

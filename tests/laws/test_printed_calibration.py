@@ -16,8 +16,9 @@ from dpfit.data.rows import RowBlock
 from dpfit.design.builder import DesignBuilder
 from dpfit.design.grid import Grid, RowMap
 from dpfit.errors import UsageError
+from dpfit.fitting.algorithm_traits import ALGORITHMS
 from dpfit.fitting.plan import FitPlan, charge_ahead, plan_fit
-from dpfit.fitting.request import ALGORITHMS, FitRequest
+from dpfit.fitting.request import FitRequest
 from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared

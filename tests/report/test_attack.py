@@ -62,6 +62,14 @@ def test_success_is_the_best_mean_of_both_errors() -> None:
     assert best == pytest.approx(trade_off.success, abs=1e-4)
 
 
+def test_success_is_bounded_where_delta_is_known_beyond_an_epsilon_only() -> None:
+    """An (epsilon, delta) pair alone bounds TV by tanh(epsilon / 2) (1 - delta) + delta."""
+    trade_off = TradeOff(((0.0, 1.0), (1.0, 0.01)))
+    best = max(1.0 - a / 2000 + trade_off.detection(a / 2000) for a in range(2001)) / 2.0
+    assert trade_off.success == pytest.approx(best, abs=1e-4)
+    assert trade_off.success >= best - 1e-12
+
+
 def test_shown_numbers_round_against_the_promise() -> None:
     """What is shown as a bound is one, however it is rounded."""
     assert percent_at_most(0.54731) == "54.8 %"
