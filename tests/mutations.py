@@ -2077,9 +2077,9 @@ FAULTS = [
     ),
     Fault(
         "another algorithm's releases for rows pass for units",
-        "fitting/request.py",
-        "        if not self.traits.by_unit:",
-        "        if False:",
+        "fitting/request_checks.py",
+        "    if not request.traits.by_unit:",
+        "    if False:",
         "tests/cli/test_unit.py",
     ),
     Fault(

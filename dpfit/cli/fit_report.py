@@ -17,9 +17,11 @@ def report_assumptions(fitted: LinearFit, streams: Streams) -> None:
 
 def report_sparsity(fitted: LinearFit, streams: Streams) -> None:
     """Warn of a number of coefficients that is no bound."""
-    sparsity, features = fitted.request.sparsity, fitted.plan.facts.integer("features")
-    if sparsity is not None and sparsity > features:
-        streams.warn(f"--sparsity {sparsity} is above the {features} features: all are kept")
+    request, features = fitted.request, fitted.plan.facts.integer("features")
+    searched = None if request.search is None else request.search.grid.get("sparsity")
+    for sparsity in searched or (request.sparsity,):
+        if isinstance(sparsity, int) and sparsity > features:
+            streams.warn(f"--sparsity {sparsity} is above the {features} features: all are kept")
 
 
 def report_ridge(fitted: LinearFit, streams: Streams) -> None:

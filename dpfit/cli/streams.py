@@ -18,8 +18,10 @@ from dpfit.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-
 _PATIENCE: Final = 5.0  # seconds, before a person may think that nothing happens
+
+_USER: Final = re.compile(r"://\S*@")
+_QUERY: Final = re.compile(r"(://\S*?(?:\?|%3f))\S*(?:=|%3d)\S*", re.IGNORECASE)
 
 _closed: set[int] = set()  # of the standard descriptors, when the program began
 
@@ -50,10 +52,6 @@ def require_standard_output() -> None:
     """
     if 1 in _closed:
         raise UsageError("standard output is closed", hint="give -o FILE")
-
-
-_USER = re.compile(r"://\S*@")
-_QUERY = re.compile(r"(://\S*?(?:\?|%3f))\S*(?:=|%3d)\S*", re.IGNORECASE)
 
 
 def masked(text: str) -> str:

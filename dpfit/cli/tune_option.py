@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpfit.errors import UsageError
@@ -20,8 +21,19 @@ def search_of(options: FitOptions) -> Search | None:
     UsageError
         It is not written as the option wants, or names what cannot be searched.
     """
+    return requested_search(grid_of(options.tune or ()) or None, options.tune_runs, options)
+
+
+def grid_of(texts: Sequence[str]) -> dict[str, list[str]]:
+    """The texts of the values of each setting, by its name as a parameter.
+
+    Raises
+    ------
+    UsageError
+        One is not written as the option wants, or there are two of a name.
+    """
     grid: dict[str, list[str]] = {}
-    for text in options.tune or ():
+    for text in texts:
         option, equals, listed = text.partition("=")
         if not equals:
             raise UsageError("--tune wants NAME=V,V", hint="such as --tune sparsity=100,300")
@@ -29,4 +41,4 @@ def search_of(options: FitOptions) -> Search | None:
         if name in grid:
             raise UsageError(f"--tune {option.strip()} is given twice")
         grid[name] = [part.strip() for part in listed.split(",")]
-    return requested_search(grid or None, options.tune_runs, options)
+    return grid

@@ -21,6 +21,8 @@ from dpfit.errors import DataError
 Column: TypeAlias = FeatureColumn | AttributeColumn
 
 _BLANKS = b" \t"
+_NO_LABEL = "every record needs its target: is --label the right column?"
+_FIELDS = "a field that holds the delimiter stands in quotes; see --delimiter"
 
 
 @dataclass(frozen=True)
@@ -200,10 +202,6 @@ def _attribute(cell: _Cell, column: AttributeColumn) -> float:
     if column.refused(np.array([number])).any():
         raise cell.fault_of(column, column.position, column.bound)
     return number
-
-
-_NO_LABEL = "every record needs its target: is --label the right column?"
-_FIELDS = "a field that holds the delimiter stands in quotes; see --delimiter"
 
 
 def _entries(cell: _Cell) -> dict[int, float]:

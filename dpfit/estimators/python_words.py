@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from dpfit.errors import DataError, DpfitError, UsageError
-from dpfit.fitting import matrix_request, request
-from dpfit.fitting.algorithm_traits import ALGORITHMS, AUTO, ORIGINALS
+from dpfit.fitting import algorithm_traits as traits
+from dpfit.fitting import matrix_request
 from dpfit.fitting.requested_search import SEARCHABLE
 from dpfit.losses.names import LOSSES
 from dpfit.privacy.adjacency import Adjacency
@@ -25,9 +25,9 @@ class RecordsError(DataError, ValueError):
 
 _VALUES: Final = frozenset(
     {
-        *(AUTO, *ALGORITHMS, *ORIGINALS, *LOSSES),
-        *(*request.CALIBRATIONS, *request.SELECTIONS, *request.BATCHES, *request.NOISES),
-        *(*request.THRESHOLDS, matrix_request.PRIVATE, *matrix_request.ORIGINALS),
+        *(traits.AUTO, *traits.ALGORITHMS, *traits.ORIGINALS, *LOSSES),
+        *(*traits.CALIBRATIONS, *traits.SELECTIONS, *traits.BATCHES, *traits.NOISES),
+        *(*traits.THRESHOLDS, matrix_request.PRIVATE, *matrix_request.ORIGINALS),
         *("laplace", "per-class", "joint", *Adjacency),
     }
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from dpfit.privacy.events import MinimiserLaw
+
 
 @dataclass(frozen=True)
 class Traits:
@@ -81,6 +83,12 @@ ALGORITHMS: Final = {
 ORIGINALS: Final = {"ight": "dp-ight", "gd": "dp-gd", "iht": "dp-iht", "fw": "dp-fw"}
 """The non-private originals: the same algorithm without noise."""
 AUTO: Final = "auto"
+SELECTIONS: Final = ("one-shot", "peeling")
+BATCHES: Final = ("full", "disjoint")
+NOISES: Final = tuple(law.value for law in MinimiserLaw)
+THRESHOLDS: Final = ("each", "decreasing", "final")
+EXACT: Final = "exact"
+CALIBRATIONS: Final = (EXACT, "paper", "paper-corollary")
 
 
 def chosen_algorithm(name: str, loss: str | None, *, intercept: bool, by_unit: bool = False) -> str:

@@ -15,6 +15,7 @@ from dpfit.algorithms.outcome import Outcome
 from dpfit.data.rows import RowBlock
 from dpfit.fitting.plan import FitPlan, finest_grid, plan_fit
 from dpfit.fitting.request import FitRequest
+from dpfit.fitting.request_checks import check_loss
 from dpfit.losses.absolute import Absolute
 from dpfit.losses.base import Loss
 from dpfit.losses.huber import Huber
@@ -226,7 +227,7 @@ class LinearFit:
             loss = settler.infer_loss(of_classes=self.request.of_classes)
             origin = Origin.DECLARED if said else Origin.ASSUMED
         facts.add(PublicFact("loss", loss, origin, "--loss"))
-        self.request.check_loss(loss)
+        check_loss(self.request, loss)
         return loss
 
     def _loss(self, name: str) -> Loss:

@@ -26,6 +26,14 @@ from dpfit.report.spending import Spending
 from dpfit.report.style import STYLE
 from dpfit.report.svg import bar, figure
 
+PLAN_TITLE: Final = "Error to expect, before anything is spent"
+_PAIR: Final = ("setting", "value")
+_PLAN_TEXT: Final = (
+    "What to expect from the noise of one release that spends everything, for columns on a scale "
+    "of one, residuals within 1 and a well conditioned design; and, as a yardstick, the minimax "
+    "rate, which no private method beats by more than a constant and powers of log n. Real data "
+    "differ: read off the shape, and how much a doubled epsilon buys, not the height."
+)
 _NOTHING_NEW: Final = (
     "Everything here is computed from the model and the ledger, which are released already, and "
     "from public facts. Nothing new is released, and nothing was charged for it."
@@ -204,16 +212,6 @@ class ModelPage:
                 class_="pair",
             ),
         ]
-
-
-PLAN_TITLE: Final = "Error to expect, before anything is spent"
-_PAIR: Final = ("setting", "value")
-_PLAN_TEXT: Final = (
-    "What to expect from the noise of one release that spends everything, for columns on a scale "
-    "of one, residuals within 1 and a well conditioned design; and, as a yardstick, the minimax "
-    "rate, which no private method beats by more than a constant and powers of log n. Real data "
-    "differ: read off the shape, and how much a doubled epsilon buys, not the height."
-)
 
 
 def plan_page(plan: Plan, marked: float | None) -> bytes:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from usage import answer_help
 
-from dpfit.fitting.requested_search import SEARCHABLE
+from dpfit.cli.tune_option import grid_of
 from dpfit.fitting.search import Search
 
 PROGRAM = (sys.executable, "-c", "from dpfit.cli.app import main; main()")
@@ -48,15 +48,13 @@ def cell(found: list[float]) -> str:
 def main(arguments: list[str]) -> None:
     train, test = (str(Path(name).resolve()) for name in arguments[:2])
     epsilon, runs = arguments[2], int(arguments[3])
-    plain, tuned, grid = [], [], {}
+    plain, tuned, listed = [], [], []
     rest = iter(arguments[4:])
     for option in rest:
         if option == "--tune":
             text = next(rest)
             tuned += [option, text]
-            option, _, listed = text.partition("=")
-            name = option.replace("-", "_")
-            grid[name] = [SEARCHABLE[name](one) for one in listed.split(",")]
+            listed.append(text)
         elif option == "--tune-runs":
             tuned += [option, next(rest)]
         else:
@@ -67,6 +65,7 @@ def main(arguments: list[str]) -> None:
         return [error(train, test, [*plain, *budget, *options]) for _ in range(runs)]
 
     known = {}
+    grid = {name: tuple(values) for name, values in grid_of(listed).items()}
     for one in Search(grid).candidates():
         given = [part for n, v in one.items() for part in (f"--{n.replace('_', '-')}", str(v))]
         known[" ".join(given)] = errors(*given)

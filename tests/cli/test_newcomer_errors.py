@@ -231,10 +231,13 @@ def test_what_looks_wrong_and_is_not(newcomer: Any, name: str) -> None:
 
 
 def test_more_coefficients_than_columns(newcomer: Any) -> None:
-    """Not wrong, but not what was meant: one warning."""
-    outcome = newcomer.here("fit", "rows.svm", *BUDGET.split(), "--sparsity", "9")
-    assert outcome.status == 0
-    assert "warning: --sparsity 9 is above the 2 features: all are kept\n" in outcome.err
+    """Not wrong, but not what was meant: one warning, in a search too."""
+    warning = "warning: --sparsity 9 is above the 2 features: all are kept\n"
+    searched = ("--eps", "8", "--delta", "1e-3", "--algo", "dp-ight", "--tune", "sparsity=1,9")
+    for asked in ((*BUDGET.split(), "--sparsity", "9"), (*searched, "--dry-run")):
+        outcome = newcomer.here("fit", "rows.svm", *asked)
+        assert outcome.status == 0
+        assert outcome.err.count(warning) == 1
 
 
 def test_where_nothing_can_be_written(newcomer: Any, as_user: list[str]) -> None:

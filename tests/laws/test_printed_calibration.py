@@ -19,6 +19,7 @@ from dpfit.errors import UsageError
 from dpfit.fitting.algorithm_traits import ALGORITHMS
 from dpfit.fitting.plan import FitPlan, charge_ahead, plan_fit
 from dpfit.fitting.request import FitRequest
+from dpfit.fitting.request_checks import check_loss
 from dpfit.losses.base import Loss
 from dpfit.losses.logistic import Logistic
 from dpfit.losses.squared import Squared
@@ -311,7 +312,7 @@ def test_a_loss_that_no_paper_prints_is_refused_once_it_is_known() -> None:
         ("paper-corollary", "multinomial"),
     ):
         with pytest.raises(UsageError):
-            request(calibration=calibration).check_loss(loss)
+            check_loss(request(calibration=calibration), loss)
     assert cost("dp-ight", loss=Squared()).epsilon(0.01) == pytest.approx(4.30, abs=0.005)
     assert plan("dp-iht", selection="peeling").algorithm.settings()["selection"] == "peeling"
 
