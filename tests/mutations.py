@@ -2133,10 +2133,24 @@ FAULTS = [
     ),
     Fault(
         "costs for different units added up for one",
-        "cli/protected.py",
+        "report/protected.py",
         "None if unit is None else str(unit)",
         "None",
         "tests/cli/test_unit.py",
+    ),
+    Fault(
+        "a unit with two names is told half of what was spent",
+        "report/protected.py",
+        "(self.by[one] for one in self.names)",
+        "(self.by[one] for one in self.names[:1])",
+        "tests/cli/test_unit.py",
+    ),
+    Fault(
+        "a unit is told the total of runs for rows",
+        "report/protected.py",
+        "        spent = self.on_units\n        if record",
+        "        spent = self.total\n        if record",
+        "tests/cli/test_report.py",
     ),
     Fault(
         "units of one worker counted for all",
