@@ -2139,6 +2139,20 @@ FAULTS = [
         "tests/cli/test_unit.py",
     ),
     Fault(
+        "an evaluation for rows of a model for units without a warning",
+        "fitting/private_evaluation.py",
+        'if record == "row":',
+        "if True:",
+        "tests/cli/test_evaluate.py",
+    ),
+    Fault(
+        "an AUC that noise drowns is told as one half",
+        "fitting/released_metrics.py",
+        'NoisyMetric("AUC", None, 0.0, 1.0)',
+        'NoisyMetric("AUC", 0.5, 0.0, 1.0)',
+        "tests/fitting/test_released_metrics.py",
+    ),
+    Fault(
         "a unit with two names is told half of what was spent",
         "report/protected.py",
         "(self.by[one] for one in self.names)",
