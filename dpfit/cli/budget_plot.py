@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def show_spending(
     document: LedgerDocument, adjacency: Adjacency, delta: float | None, streams: Streams
 ) -> None:
-    """Draw a ledger, and say its sum in a line.
+    """Draw a ledger, and say its sum in a line; and of different records what was spent on each.
 
     At the cap's delta if none is given; the cap is drawn at its own delta only. There is no colour,
     and no more than ASCII where the terminal's encoding, which is the locale's, may lack the rest.
@@ -32,4 +32,4 @@ def show_spending(
         ascii_only = locale.getencoding().lower() not in ("utf-8", "utf8")
         width = shutil.get_terminal_size().columns
         streams.result("\n".join(drawn(chart, width=width, ascii_only=ascii_only)))
-    streams.result(spending.sentence())
+    streams.result("\n".join([spending.sentence(), *spending.shares()]))

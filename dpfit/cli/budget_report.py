@@ -8,23 +8,18 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from dpfit.cli.protected import ROW, Protected, Spent, spent_by_protected
 from dpfit.privacy.accountant import Cost, gaussian_cost
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.conversion import gaussian_mu
 from dpfit.privacy.ledger_document import LedgerDocument
 from dpfit.privacy.ledger_frame import Cap
+from dpfit.report.protected import Protected, Share, SpentOnEach
 
 Rows: TypeAlias = list[tuple[str, str]]
 
 _BISECTIONS: Final = 40
 _REMEMBERED: Final = 1024  # costs of runs; most are alike
-# A replaced unit may differ in one row; a row that is taken away leaves the rest of its unit.
-_SHARED: Final = {
-    Adjacency.REPLACE_ONE: "a single row, by all runs",
-    Adjacency.ADD_REMOVE: "nothing by itself: the runs are for different records",
-}
 
 
 def ledger_json(
@@ -33,7 +28,7 @@ def ledger_json(
     """The whole report as JSON values; an unbounded epsilon is null."""
     outcomes = document.outcomes()
     total = document.cost(adjacency)
-    protected = spent_by_protected(document, adjacency)
+    spent = SpentOnEach.of(document, adjacency)
     return {
         "schema_version": 1,
         "adjacency": str(adjacency),
@@ -55,9 +50,10 @@ def ledger_json(
             for entry, cost in document.charges(adjacency)
         ],
         "protected": [
-            {**one.to_json(), "runs": spent.runs, **_cost_json(spent.cost, deltas)}
-            for one, spent in protected.items()
+            {**one.to_json(), "runs": found.runs, **_cost_json(found.cost, deltas)}
+            for one, found in spent.by.items()
         ],
+        "whole_units": _units_json(spent, deltas),
         "total": _cost_json(total, deltas),
         "left": _left_json(document.cap, total),
     }
@@ -78,26 +74,29 @@ def ledger_rows(
             *_cost_rows(cost, deltas),
         ]
         yield f"run {number}, {entry.get('time')}", rows
-    total, protected = document.cost(adjacency), spent_by_protected(document, adjacency)
-    of_what: Rows = []
-    if len(protected) > 1:
-        of_what = [("protects", _SHARED[adjacency])]
-        yield from _unit_tables(protected, adjacency, deltas)
+    total, spent = document.cost(adjacency), SpentOnEach.of(document, adjacency)
+    of_what: Rows = [("protects", spent.of_total)] if spent.mixed else []
+    for share in spent.shares():
+        yield f"spent on {share.on} ({adjacency})", _share_rows(share, deltas)
     yield (
         f"spent in total ({adjacency})",
         [*of_what, *_cost_rows(total, deltas), *_left_rows(document.cap, total)],
     )
 
 
-def _unit_tables(
-    protected: dict[Protected, Spent], adjacency: Adjacency, deltas: tuple[float, ...]
-) -> Iterator[tuple[str, Rows]]:
-    runs = sum(spent.runs for spent in protected.values())
-    for one, spent in protected.items():
-        if one != ROW:
-            counted = f"{spent.runs} of {runs}; the others do not protect a whole {one.record}"
-            rows = [("runs", counted), *_cost_rows(spent.cost, deltas)]
-            yield f"spent on a {one} ({adjacency})", rows
+def _units_json(spent: SpentOnEach, deltas: tuple[float, ...]) -> dict[str, object] | None:
+    """The sum over all names of units: what one person may have behind them."""
+    units = spent.on_units
+    if not units.runs:
+        return None
+    names = [one.to_json() for one in spent.names]
+    return {"names": names, "runs": units.runs, **_cost_json(units.cost, deltas)}
+
+
+def _share_rows(share: Share, deltas: tuple[float, ...]) -> Rows:
+    names = [] if share.names is None else [("names", share.names)]
+    runs = f"{share.counted}; {share.others}" if share.others else share.counted
+    return [*names, ("runs", runs), *_cost_rows(share.spent.cost, deltas)]
 
 
 def _method(entry: Json) -> str:

@@ -38,6 +38,8 @@ def evaluate_privately(options: EvaluateOptions, model: LinearModel) -> None:
     files.check_apart_from(reads, writes=not options.dry_run)
     files.ledger.check(evaluation.events)
     report_before_reading(request, options, files.ledger.path, streams, what="evaluation")
+    for text in evaluation.warnings:
+        streams.warn(text)
     evaluation.read(reader, files.source)
     report_assumed(evaluation.facts, request.budget, streams, records="rows")
     if options.dry_run:
@@ -105,15 +107,22 @@ def _document(
         found = {"confidence": CONFIDENCE, "metrics": listed(metrics)}
         plan = _plan_json(evaluation, options, files)
         return json.dumps({"schema_version": 1, **found, **plan}, allow_nan=False) + "\n"
-    named = [(one.name, f"{one.value:.6g}  ({one.low:.6g} to {one.high:.6g})") for one in metrics]
+    named = [(one.name, _shown(one)) for one in metrics]
     title = f"private metrics; intervals are {CONFIDENCE:.0%} of the noise alone"
     return plain_table(title, [*named, *_rows(evaluation, files)]) + "\n"
+
+
+def _shown(metric: NoisyMetric) -> str:
+    if metric.value is None:
+        return "not resolved at this budget"
+    return f"{metric.value:.6g}  ({metric.low:.6g} to {metric.high:.6g})"
 
 
 def _rows(evaluation: PrivateEvaluation, files: RunFiles) -> list[tuple[str, str]]:
     request, facts = evaluation.request, evaluation.facts
     return [
         ("data", f"{request.dataset}: {facts.integer('rows')} rows"),
+        ("protects", "single rows"),
         ("charge", charge_text(evaluation.events, request)),
         ("ledger", files.ledger.path),
     ]
@@ -131,4 +140,6 @@ def _plan_json(
         "events": [event.to_json() for event in evaluation.events],
         "noise_deviation": evaluation.noise.deviation,
         "assumed": [fact.name for fact in evaluation.facts.assumed()],
+        "record": "row",
+        "warnings": evaluation.warnings,
     }

@@ -139,6 +139,7 @@ def _of_ledger(path: str, run: ReleasedRun, model: bytes) -> LedgerPart:
     """What a ledger, verified in all its parts, says beside a model."""
     from dpfit.privacy.ledger import Ledger
     from dpfit.report.page import LedgerPart
+    from dpfit.report.protected import SpentOnEach
     from dpfit.report.released_run import USUAL_DELTA
     from dpfit.report.spending import Spending
 
@@ -148,7 +149,7 @@ def _of_ledger(path: str, run: ReleasedRun, model: bytes) -> LedgerPart:
         adjacency, delta = document.cap.adjacency, document.cap.delta
     spending = Spending.of(document, adjacency, delta)
     number = _run_of(document, hashlib.sha256(model).hexdigest())
-    return LedgerPart(spending, document.cost(run.adjacency), number)
+    return LedgerPart(spending, SpentOnEach.of(document, run.adjacency), number)
 
 
 def _run_of(document: LedgerDocument, sha256: str) -> int | None:
@@ -216,9 +217,20 @@ def _check_outputs(options: ReportOptions, reads: Sequence[str]) -> None:
         require_standard_output()
     else:
         check_target(options.output, force=options.force, reads=reads, replaces_models_only=False)
+        _check_name("--output", options.output, "an HTML page", (".html", ".htm"))
     if options.png is not None:
         check_apart(options.png, [options.output])
         check_target(options.png, force=options.force, reads=reads, replaces_models_only=False)
+        _check_name("--png", options.png, "a PNG picture", (".png",))
+
+
+def _check_name(option: str, path: str, kind: str, endings: tuple[str, ...]) -> None:
+    """Refuse a name that says that the file is something else."""
+    if not path.lower().endswith(endings):
+        raise UsageError(
+            f"{option} {path}: what is written is {kind}",
+            hint=f"let its name end in {' or '.join(endings)}",
+        )
 
 
 def _write(options: ReportOptions, page: bytes, charts: Sequence[Chart], title: str) -> None:

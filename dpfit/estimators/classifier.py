@@ -148,7 +148,9 @@ class SparseClassifier(ClassifierMixin, GradientEstimator):  # type: ignore[misc
             Not negative; counts up to ``max_weight``.
         unit : array, shape (n,), optional
             Whose row each is, whole numbers or texts; then all rows of a person, say, are protected
-            together, and ``max_rows_per_unit`` is needed.
+            together, and ``max_rows_per_unit`` is needed. The ledger calls them by the name of a
+            series (``unit.rename("who")``), or ``unit`` where there is none or it is a feature's;
+            under one name the charges of all fits for the same people are shown as one sum.
 
         Returns
         -------

@@ -144,6 +144,19 @@ class PrivateEvaluation:
         return {"features": model.n_features, "target_range": list(model.target_range)}
 
     @property
+    def warnings(self) -> list[str]:
+        """What its promise is not, if the model's is to more than rows."""
+        provenance = self._model.provenance
+        record, unit = provenance.get("record", "row"), provenance.get("unit")
+        if record == "row":
+            return []
+        named = f"{record} ({unit})" if isinstance(unit, str) else f"{record}"
+        return [
+            f"the model protects each whole {named}, but this evaluation single rows: of k rows of "
+            "one, as if the noise were k times smaller; give a file with one row of each"
+        ]
+
+    @property
     def noise(self) -> SumNoise:
         """On each sum, in records."""
         release = self._release

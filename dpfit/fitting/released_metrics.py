@@ -29,14 +29,15 @@ class NoisyMetric:
     ----------
     name : str
         Of the metric.
-    value : float
-        Within the range that it can have.
+    value : float or None
+        Within the range that it can have; None where the interval is that whole range, so that the
+        noise leaves nothing known.
     low, high : float
         Hold the metric of the records without noise with :data:`CONFIDENCE`.
     """
 
     name: str
-    value: float
+    value: float | None
     low: float
     high: float
 
@@ -76,7 +77,8 @@ def mean_metric(
 
 def root_metric(name: str, squared: NoisyMetric) -> NoisyMetric:
     """The root of a metric."""
-    return NoisyMetric(name, *map(math.sqrt, (squared.value, squared.low, squared.high)))
+    value = None if squared.value is None else math.sqrt(squared.value)
+    return NoisyMetric(name, value, math.sqrt(squared.low), math.sqrt(squared.high))
 
 
 def auc_metric(counts: Floats, noise: SumNoise) -> NoisyMetric:
@@ -96,7 +98,7 @@ def auc_metric(counts: Floats, noise: SumNoise) -> NoisyMetric:
     a, b = np.split(counts, 2)
     sizes = np.array([a.sum(), b.sum()])
     if np.any(sizes <= _SURE * noise.deviation * math.sqrt(len(a))) or np.any(sizes < 1.0):
-        return NoisyMetric("AUC", 0.5, 0.0, 1.0)
+        return NoisyMetric("AUC", None, 0.0, 1.0)
     below = np.cumsum(a) - a / 2.0
     above = b.sum() - np.cumsum(b) + b / 2.0
     value = float(b @ below) / float(sizes.prod())
@@ -107,11 +109,12 @@ def auc_metric(counts: Floats, noise: SumNoise) -> NoisyMetric:
 
 def _around(name: str, share: float, reach: float, largest: float = 1.0) -> NoisyMetric:
     """A share and its interval, within [0, 1], in units of the largest value."""
-    parts = (share, share - reach, share + reach)
-    return NoisyMetric(name, *(min(max(part, 0.0), 1.0) * largest for part in parts))
+    value, low, high = (min(max(s, 0.0), 1.0) for s in (share, share - reach, share + reach))
+    known = low > 0.0 or high < 1.0
+    return NoisyMetric(name, value * largest if known else None, low * largest, high * largest)
 
 
-def listed(metrics: Sequence[NoisyMetric]) -> dict[str, dict[str, float]]:
+def listed(metrics: Sequence[NoisyMetric]) -> dict[str, dict[str, float | None]]:
     """For JSON."""
     return {
         one.name.replace(" ", "_"): {"value": one.value, "low": one.low, "high": one.high}

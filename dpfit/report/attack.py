@@ -66,11 +66,20 @@ class TradeOff:
         return (1.0 + min(gaps)) / 2.0
 
 
-def privacy_chart(run: Cost, total: Cost | None, delta: float) -> Chart:
-    """Epsilon against delta, of a run and of all in its ledger."""
+def privacy_chart(run: Cost, in_ledger: tuple[str, Cost] | None, delta: float) -> Chart:
+    """Epsilon against delta, of a run and of those in its ledger that count beside it.
+
+    Parameters
+    ----------
+    run : Cost
+    in_ledger : (str, Cost) or None
+        What to call these, and their cost; a line that would lie under the run's is left out.
+    delta : float
+        One to list.
+    """
     named = [("this run", run)]
-    if total is not None:
-        named.append(("all runs of the ledger", total))
+    if in_ledger is not None and in_ledger[1] != run:
+        named.append(in_ledger)
     drawn = [(name, _points(cost)) for name, cost in named]
     shown = [(name, points) for name, points in drawn if points]
     largest = max((epsilon for _, points in shown for epsilon, _ in points), default=1.0)

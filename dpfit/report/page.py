@@ -21,6 +21,7 @@ from dpfit.report.elements import Child, element, serialised, shortened, table
 from dpfit.report.largest import Largest
 from dpfit.report.plan import LEAST_DELTA, MOST, Plan
 from dpfit.report.promise import OUTSIDE, assumptions, group_note, not_private, promise
+from dpfit.report.protected import SpentOnEach
 from dpfit.report.released_run import ReleasedRun
 from dpfit.report.spending import Spending
 from dpfit.report.style import STYLE
@@ -29,10 +30,11 @@ from dpfit.report.svg import bar, figure
 PLAN_TITLE: Final = "Error to expect, before anything is spent"
 _PAIR: Final = ("setting", "value")
 _PLAN_TEXT: Final = (
-    "What to expect from the noise of one release that spends everything, for columns on a scale "
-    "of one, residuals within 1 and a well conditioned design; and, as a yardstick, the minimax "
-    "rate, which no private method beats by more than a constant and powers of log n. Real data "
-    "differ: read off the shape, and how much a doubled epsilon buys, not the height."
+    "What to expect from the noise of one release that spends everything on single rows, for "
+    "columns on a scale of one, residuals within 1 and a well conditioned design; and, as a "
+    "yardstick, the minimax rate, which no private method beats by more than a constant and powers "
+    "of log n. Real data differ: read off the shape, and how much a doubled epsilon buys, not the "
+    "height."
 )
 _NOTHING_NEW: Final = (
     "Everything here is computed from the model and the ledger, which are released already, and "
@@ -48,15 +50,24 @@ class LedgerPart:
     ----------
     spending : Spending
         Under the relation of its cap, if it has one.
-    total : Cost
-        Of all its runs, under the relation of the model's run.
+    on_each : SpentOnEach
+        Under the relation of the model's run.
     run : int or None
         Number of the run that released the model, by the hash of its file; None if no run did.
     """
 
     spending: Spending
-    total: Cost
+    on_each: SpentOnEach
     run: int | None
+
+    def beside(self, record: str) -> tuple[str, Cost] | None:
+        """What to call the runs that count against one such record, and what they cost."""
+        spent = self.on_each.on(record)
+        if spent is None:
+            return None
+        every = spent.runs == self.on_each.total.runs
+        named = "all runs of the ledger" if every else f"all runs of the ledger for a {record}"
+        return named, spent.cost
 
 
 @dataclass(frozen=True)
@@ -104,9 +115,9 @@ class ModelPage:
     def charts(self) -> list[Chart]:
         """The pictures, in their order; those of privacy only where there is some."""
         charts = []
-        total = self.ledger.total if self.ledger else None
         if self.run.private:
-            charts = [privacy_chart(self.run.cost, total, self.run.delta)]
+            beside = self.ledger.beside(self.run.record) if self.ledger else None
+            charts = [privacy_chart(self.run.cost, beside, self.run.delta)]
             charts.append(attack_chart(self.trade_off))
         if self.ledger is not None and (spending := self.ledger.spending.chart()) is not None:
             charts.append(spending)
@@ -145,10 +156,7 @@ class ModelPage:
             ),
         ]
         if self.ledger is not None:
-            spending = self.ledger.spending
-            of_cap = "" if spending.cap is None else f" of {spending.cap:g}"
-            said = f"epsilon spent in the ledger, at delta {spending.delta:g}"
-            cards.append((f"{at_most(spending.spent)}{of_cap}", said))
+            cards += _spent_card(self.ledger.spending, run.record)
         items = (element("li", element("strong", value), said) for value, said in cards)
         return [element("ul", *items, class_="facts")]
 
@@ -182,7 +190,11 @@ class ModelPage:
         else:
             said.append(f"This model was released by run {number_of_run}.")
         said.append(" Every entry was verified against the chain of hashes.")
-        return _shown(chart, heading="Budget spent over time", before=element("p", *said))
+        before = element("p", *said)
+        if shares := spending.shares():
+            listed = element("ul", *(element("li", f"{share}.") for share in shares))
+            before = element("div", before, listed)
+        return _shown(chart, heading="Budget spent over time", before=before)
 
     def _largest(self) -> list[Element]:
         largest = self.largest
@@ -212,6 +224,18 @@ class ModelPage:
                 class_="pair",
             ),
         ]
+
+
+def _spent_card(spending: Spending, record: str) -> list[tuple[str, str]]:
+    """What was spent on those whom the model protects; against the cap where all runs count."""
+    counted, runs = spending.on_each.on(record), spending.on_each.total.runs
+    if counted is None:
+        return [("no run", f"of the ledger protects a {record}")]
+    of_cap, by = "", f" on a {record}, by {counted.runs} of {runs} runs"
+    if counted.runs == runs:
+        of_cap, by = "" if spending.cap is None else f" of {spending.cap:g}", ""
+    spent = at_most(counted.cost.epsilon(spending.delta))
+    return [(f"{spent}{of_cap}", f"epsilon spent in the ledger{by}, at delta {spending.delta:g}")]
 
 
 def plan_page(plan: Plan, marked: float | None) -> bytes:

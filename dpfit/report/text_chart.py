@@ -24,14 +24,13 @@ def drawn(chart: Chart, *, width: int, ascii_only: bool) -> list[str]:
     ascii_only : bool
         Whether the terminal may know nothing else.
     """
-    labels = {round((1.0 - chart.y.place(at)) * (HEIGHT - 1)): text for at, text in chart.y.ticks}
+    labels = {_row_of(chart.y.place(at)): text for at, text in chart.y.ticks}
     margin = max(len(text) for text in labels.values()) + 2
     across = min(max(width, _LEAST_WIDTH), _LARGEST_WIDTH) - margin
     heights = [chart.y.place(value) * HEIGHT for value in _sampled(chart, across)]
     rule = None
     if len(chart.series) > 1:
-        share = chart.y.place(chart.series[1].points[0][1])
-        rule = min(HEIGHT - 1, round((1.0 - share) * (HEIGHT - 1)))
+        rule = _row_of(chart.y.place(chart.series[1].points[0][1]))
     edge, dash = ("|", "-") if ascii_only else ("│", "╌")
     lines = [chart.y.label]
     for row in range(HEIGHT):
@@ -45,6 +44,11 @@ def drawn(chart: Chart, *, width: int, ascii_only: bool) -> list[str]:
     lines.append(" " * (margin - 1) + corner + floor * across)
     lines.append(" " * margin + _below(chart.x, across))
     return [line.rstrip() for line in lines]
+
+
+def _row_of(share: float) -> int:
+    """The row from above where a column of that height ends; no lower column is above it."""
+    return HEIGHT - max(1, math.ceil(share * HEIGHT - 1e-9))
 
 
 def _sampled(chart: Chart, across: int) -> list[float]:

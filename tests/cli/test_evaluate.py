@@ -84,6 +84,38 @@ def test_assumed_rows_are_said_and_strict_refuses_them(dpfit: Any, model: str) -
     assert dpfit("evaluate", model, "test.svm", *ASKED, *other).status == 0
 
 
+def test_what_noise_drowns_has_no_value(dpfit: Any, model: str) -> None:
+    """In words, and as null: half is no estimate of an area under a curve."""
+    little = ("--eps", "0.001", "--delta", "1e-6", "--n-rows", "4000", "--seed", "1", "-q")
+    ended = dpfit.here("evaluate", model, "test.svm", *little, "--json")
+    auc = {"value": None, "low": 0.0, "high": 1.0}
+    assert json.loads(ended.out)["metrics"]["AUC"] == auc
+    assert "not resolved at this budget" in dpfit.here("evaluate", model, "test.svm", *little).out
+
+
+def test_a_model_for_units_is_evaluated_for_rows_and_says_so(dpfit: Any) -> None:
+    """On stderr and in JSON, before it is charged; of a model for rows not a word."""
+    lines = [f"{i % 50},{i % 10 / 10},{int(i % 10 > 4)}" for i in range(400)]
+    (dpfit.folder / "t.csv").write_text("\n".join(["who,x,y", *lines]) + "\n", encoding="utf-8")
+    fit = ("fit", "t.csv", "--label", "y", *ASKED, "-q")
+    asked = ("t.csv", *ASKED, "--n-rows", "400", "--json")
+    unit = ("--unit", "who", "--max-rows-per-unit", "8")
+    for name, more in {"u": unit, "r": ()}.items():
+        model = f"{name}.model.json"
+        assert dpfit.here(*fit, *more, "-o", model, "--ledger", f"{name}.json").status == 0
+        for run in (("--dry-run",), ()):
+            ended = dpfit.here("evaluate", model, *asked, *run)
+            assert ended.status == 0, ended.err
+            told = json.loads(ended.out)
+            assert told["record"] == "row"
+            if name == "r":
+                assert (told["warnings"], ended.err) == ([], "")
+                continue
+            (said,) = told["warnings"]
+            assert said.startswith("the model protects each whole unit (who), but this evaluation")
+            assert ended.err == f"dpfit: warning: {said}\n"
+
+
 def test_a_dry_run_spends_nothing(dpfit: Any, model: str) -> None:
     """It shows charge and noise and no metric."""
     ended = dpfit("evaluate", model, "test.svm", *ASKED, "--dry-run", "--json", "-q")

@@ -16,6 +16,7 @@ import pytest
 
 from dpfit.files.factor_model import parse_factor_model
 from dpfit.privacy import ledger as ledger_module
+from dpfit.report.chart import at_most
 from dpfit.report.style import STYLE
 from html_page import HtmlPage
 from report_scenes import ATTACKS, PLAN, SAMPLES, hostile, income, ratings
@@ -101,6 +102,39 @@ def test_a_promise_to_units(dpfit: Any) -> None:
     assert "Exchange any one unit for any other" in page.text
     assert "A unit is protected with all records of that unit." in page.text
     assert "minimax" not in page.text
+
+
+def of_rows_and_units(dpfit: Any) -> None:
+    """On one ledger: a model for rows ``r.json``, then one for units, ``u.json``."""
+    rows = [f"{i % 40},{i / 200},{i % 2}" for i in range(200)]
+    Path("d.csv").write_text("\n".join(["user,x,y", *rows]) + "\n", encoding="utf-8")
+    args = ("fit", "d.csv", "--label", "y", "--eps", "1", "--delta", "1e-6", "--ledger", "l.json")
+    unit = ("--unit", "user", "--max-rows-per-unit", "5")
+    for more in (("-o", "r.json"), (*unit, "-o", "u.json")):
+        assert dpfit.here(*args, *more).status == 0
+
+
+def test_what_was_spent_is_on_whom_the_model_protects(dpfit: Any) -> None:
+    """Runs for rows are not among those for a unit; for a row all count. As ``dpfit budget``."""
+    of_rows_and_units(dpfit)
+    page = page_of(dpfit, "u.json", "l.json")
+    assert "1epsilon spent in the ledger on a unit, by 1 of 2 runs, at delta" in page.text
+    assert "spent on a unit: user: epsilon 1 at delta" in page.text
+    assert "this sum protects a single row, by all runs" in page.text
+    assert "epsilon of all runs" not in page.text  # for a unit this is the only one
+    told = json.loads(dpfit.here("budget", "l.json", "--delta", "1e-6", "--json").out)
+    both = at_most(told["total"]["epsilon"][0]["epsilon"])
+    assert f"{both}epsilon spent" not in page.text
+    page = page_of(dpfit, "r.json", "l.json", "--force")
+    assert f"{both}epsilon spent in the ledger, at delta" in page.text
+    assert "epsilon of all runs of the ledger" in page.text
+
+
+def test_a_ledger_without_a_run_for_whom_the_model_protects(dpfit: Any) -> None:
+    """It is not said that nothing was spent on them."""
+    of_rows_and_units(dpfit)
+    page = page_of(dpfit, "u.json", Path(dpfit.fit()).name.replace("model", "ledger"))
+    assert "no runof the ledger protects a unit" in page.text
 
 
 def test_a_pure_promise(dpfit: Any) -> None:
@@ -309,6 +343,12 @@ def test_contrast() -> None:
         (("tiny.model.json", "-o", "tiny.ledger.json", "--force"), 5, "is a ledger"),
         (("tiny.model.json", "-o", "tiny.svm"), 5, "tiny.svm: exists"),
         (("tiny.model.json", "-o", "no/report.html"), 5, "no/report.html: cannot be written"),
+        (
+            ("tiny.model.json", "-o", "report.pdf"),
+            2,
+            "--output report.pdf: what is written is an HTML",
+        ),
+        (("tiny.model.json", "-o", "report"), 2, "end in .html or .htm"),
         (("tiny.model.json", "-o", "-", "--json"), 2, "-o - and --json exclude each other"),
         (("--plan", "tiny.model.json"), 2, "--plan takes no MODEL"),
         (("--plan",), 2, "--plan needs --n-rows"),
@@ -413,6 +453,8 @@ def test_png(dpfit: Any) -> None:
     page_of(dpfit, model, "tiny.ledger.json", "--png", "x.png")
     assert dpfit.read("x.png").startswith(b"\x89PNG\r\n\x1a\n")
     assert dpfit.here(*PLAN, "--png", "x.png", "--force").status == 0
+    outcome = dpfit.here(*PLAN, "--png", "x.jpg", "--force")
+    assert (outcome.status, "let its name end in .png" in outcome.err) == (2, True)
 
 
 def test_budget_plot(dpfit: Any) -> None:

@@ -91,25 +91,53 @@ def test_delta_is_for_units(dpfit: Any) -> None:
     assert "above" not in dpfit.here(*asked, "0.02").err
 
 
-def test_costs_for_different_units_are_not_one(dpfit: Any) -> None:
-    """``dpfit budget`` tells what was spent on each, how many runs that are, and what the total of
-    all of them is for."""
-    for unit in ("who", "who", "a"):
-        run = ("--unit", unit, *UNIT[2:], "--n-rows", "300", "--labels", "0,1", "--label", "y")
-        asked = ("--eps", "1", "--delta", "1e-5", "--ledger", "l.json", "-o", "m.json", "--force")
+def fitted_for(dpfit: Any, *units: str | None) -> None:
+    """One run for each, rows where it is None, on one ledger."""
+    asked = ("--eps", "1", "--delta", "1e-5", "--ledger", "l.json", "-o", "m.json", "--force")
+    for unit in units:
+        of_unit = () if unit is None else ("--unit", unit, *UNIT[2:])
+        run = (*of_unit, "--n-rows", "300", "--labels", "0,1", "--label", "y")
         assert dpfit.here("fit", "d.csv", *run, *asked).status == 0
+
+
+def test_costs_for_different_units_are_not_one(dpfit: Any) -> None:
+    """``dpfit budget`` tells what was spent under each name and, as all may be of the same people,
+    under all; how many runs that are, and what the total of all of them is for."""
+    fitted_for(dpfit, "who", "who", "a", None)
     report = json.loads(dpfit.here("budget", "l.json", "--json", "--delta", "1e-5").out)
-    mu = [(spent["record"], spent["unit"], spent["runs"]) for spent in report["protected"]]
-    assert mu == [("unit", "who", 2), ("unit", "a", 1)]
+    named = [(spent["record"], spent.get("unit"), spent["runs"]) for spent in report["protected"]]
+    assert named == [("unit", "who", 2), ("unit", "a", 1), ("row", None, 1)]
     squared = [spent["mu"] ** 2 for spent in report["protected"]]
     assert squared[0] == pytest.approx(2 * squared[1])
-    assert report["total"]["mu"] ** 2 == pytest.approx(3 * squared[1])
+    together = report["whole_units"]
+    assert together["names"] == [{"record": "unit", "unit": name} for name in ("who", "a")]
+    assert (together["runs"], together["mu"] ** 2) == (3, pytest.approx(3 * squared[1]))
+    assert report["total"]["mu"] ** 2 == pytest.approx(sum(squared))
     text = dpfit.here("budget", "l.json").out
     assert "spent on a unit: who (replace-one)" in text
-    assert "2 of 3; the others do not protect a whole unit" in text
+    assert "2 of 4; the others have another name or are for rows" in text
+    assert "spent on whoever is one unit under all names (replace-one)" in text
+    assert "names                   unit: who, unit: a" in text
+    assert "3 of 4; the others do not protect a whole unit" in text
     assert "a single row, by all runs" in text
     removed = dpfit.here("budget", "l.json", "--adjacency", "add-remove").out
     assert "nothing by itself: the runs are for different records" in removed
+
+
+def test_the_picture_says_what_was_spent_on_whom(dpfit: Any) -> None:
+    """``--plot`` draws the sum of all runs, says for whom it holds, and what the others come to."""
+    fitted_for(dpfit, "who", None)
+    (units,) = json.loads(dpfit.here("budget", "l.json", "--json").out)["whole_units"]["names"]
+    assert units == {"record": "unit", "unit": "who"}
+    text = dpfit.here("budget", "l.json").out
+    assert "1 of 2; the others do not protect a whole unit" in text
+    assert "under all names" not in text
+    drawn = dpfit.here("budget", "l.json", "--plot", "--delta", "1e-5").out
+    *_, total, of_total, on_unit = drawn.splitlines()
+    assert total.startswith("2 runs spent epsilon 1.47 at delta 1e-05")
+    assert of_total == "this sum protects a single row, by all runs"
+    said = "spent on a unit: who: epsilon 1 at delta 1e-05 (replace-one) by 1 of 2 runs; "
+    assert on_unit == said + "the others do not protect a whole unit"
 
 
 def test_costs_for_one_unit_are_one(dpfit: Any) -> None:

@@ -46,6 +46,10 @@ def test_intervals_hold_as_often_as_they_say(laplace: bool) -> None:
 def test_what_noise_drowns_is_told_as_unknown() -> None:
     """No class size to divide by: the AUC may be anything; means stay in their range."""
     found = auc_metric(np.full(8, 1.0), SumNoise(50.0, laplace=False))
-    assert (found.low, found.high) == (0.0, 1.0)
-    mean = mean_metric("error", -40.0, 10, SumNoise(50.0, laplace=False), largest=2.0)
-    assert (mean.value, mean.low, mean.high) == (0.0, 0.0, 2.0)
+    assert (found.value, found.low, found.high) == (None, 0.0, 1.0)
+    mean = mean_metric("error", -4.0, 10, SumNoise(50.0, laplace=False), largest=2.0)
+    assert (mean.value, mean.low, mean.high) == (None, 0.0, 2.0)
+    root = root_metric("RMSE", mean)
+    assert (root.value, root.low, root.high) == (None, 0.0, 2.0**0.5)
+    above = mean_metric("error", -40.0, 10, SumNoise(5.0, laplace=False), largest=2.0)
+    assert (above.value, above.low, above.high) == (0.0, 0.0, 0.0)

@@ -77,7 +77,7 @@ def test_shown_numbers_round_against_the_promise() -> None:
     assert percent_at_most(0.00012345) == "0.0124 %"
     event = GaussianEvent(label="g", squared_sensitivity=PerAdjacency(4, 1), scale=7, count=3)
     cost = compose([event], Adjacency.REPLACE_ONE)
-    chart = privacy_chart(cost, cost + cost, 1e-6)
+    chart = privacy_chart(cost, ("all", cost + cost), 1e-6)
     for delta, run, total in chart.rows:
         assert float(run) >= cost.epsilon(float(delta))
         assert float(total) >= (cost + cost).epsilon(float(delta))
@@ -91,8 +91,16 @@ def test_shown_numbers_round_against_the_promise() -> None:
         assert r >= (1.0 - a + exact) / 2.0
 
 
+def test_a_ledger_of_one_run_has_no_line_of_its_own() -> None:
+    """It would lie under that of the run, and stand in the legend alone."""
+    cost = gaussian_cost(Fraction(1))
+    chart = privacy_chart(cost, ("all", gaussian_cost(Fraction(1))), 1e-6)
+    assert [series.name for series in chart.series] == ["this run"]
+    assert chart.head == ("delta", "epsilon of this run")
+
+
 def test_an_unbounded_ledger_draws_no_curve() -> None:
     """Its epsilons are shown in words."""
-    chart = privacy_chart(gaussian_cost(Fraction(1)), INFINITE, 1e-6)
+    chart = privacy_chart(gaussian_cost(Fraction(1)), ("all", INFINITE), 1e-6)
     assert [series.name for series in chart.series] == ["this run"]
     assert {row[2] for row in chart.rows} == {"unbounded"}

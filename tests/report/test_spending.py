@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from dpfit.privacy.accountant import compose
@@ -9,6 +11,7 @@ from dpfit.privacy.adjacency import Adjacency, PerAdjacency
 from dpfit.privacy.events import Event, GaussianEvent, NonPrivateEvent
 from dpfit.privacy.ledger_document import LedgerDocument
 from dpfit.privacy.ledger_frame import Cap
+from dpfit.report.chart import at_most
 from dpfit.report.spending import Spending
 from dpfit.report.text_chart import HEIGHT, drawn
 
@@ -63,6 +66,30 @@ def test_runs_are_counted_where_times_do_not_tell(times: list[str]) -> None:
     assert [x for x, _ in chart.series[0].points] == [0, *range(len(times)), len(times)]
 
 
+@pytest.mark.parametrize("seconds", [1, 2, 3, 60, 119, 120, 3600, 250_000, 10_000_000])
+def test_no_two_times_of_the_axis_read_alike(seconds: int) -> None:
+    """They are as fine as the ledger is short, and the day is said where they leave it out."""
+    first = datetime(2026, 11, 30, 11, 41, 7, tzinfo=UTC)
+    moments = [first, first + timedelta(seconds=seconds)]
+    chart = spending(ledger([f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in moments])).chart()
+    assert chart is not None
+    labels = [label for _, label in chart.x.ticks]
+    assert len({*labels}) == len(labels) >= 2
+    assert any("30" in said for said in (labels[0].split(":")[0], chart.x.label))
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 10, 500, 1001])
+def test_the_table_leaves_out_no_run(count: int) -> None:
+    """The last eight have a row each, all before them one."""
+    rows = spending(ledger(["2026-01-03T03:15:00Z"] * count)).chart().rows  # type: ignore[union-attr]
+    names = [row[0] for row in rows]
+    each = [str(run) for run in range(max(count - 8, 0) + 1, count + 1)]
+    earlier = {0: [], 1: ["1"]}.get(max(count - 8, 0), [f"1 to {count - 8}, together"])
+    assert names == [*earlier, *each]
+    for row, run in zip(rows, range(count - len(rows) + 1, count + 1), strict=True):
+        assert row[2] == at_most(compose([EVENT] * run, Adjacency.REPLACE_ONE).epsilon(1e-6))
+
+
 def test_a_long_ledger_is_thinned_and_ends_where_it_ends() -> None:
     """No more points than a picture shows, the last run among them."""
     told = spending(ledger(["2026-01-03T03:15:00Z"] * 1001))
@@ -107,6 +134,22 @@ def test_lines_fit_the_terminal(width: int, ascii_only: bool) -> None:
     assert len(lines) == HEIGHT + 3
     assert max(map(len, lines)) <= max(24, min(width, 120))
     assert "\n".join(lines).isascii() == ascii_only
+
+
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_what_keeps_the_cap_is_not_above_its_row(ascii_only: bool) -> None:
+    """Just below the cap, or at it: no column has a part above the cap's line."""
+    one = compose([EVENT], Adjacency.REPLACE_ONE).epsilon(1e-6)
+    for share in [*(0.5 + place / 200 for place in range(101)), 0.967]:
+        cap = Cap(one / share, 1e-6, Adjacency.REPLACE_ONE)
+        chart = spending(ledger(DAYS[:1], cap=cap)).chart()
+        assert chart is not None
+        rows = drawn(chart, width=80, ascii_only=ascii_only)[1 : HEIGHT + 1]
+        (rule,) = [place for place, row in enumerate(rows) if row.endswith(" cap")]
+        bars = [
+            row.split("|" if ascii_only else "\N{BOX DRAWINGS LIGHT VERTICAL}")[1] for row in rows
+        ]
+        assert not "".join(bars[:rule]).strip()
 
 
 def test_columns_are_as_high_as_what_was_spent() -> None:
