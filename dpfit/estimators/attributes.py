@@ -72,6 +72,22 @@ class Attributes:
         )
 
 
+def refuse_names(given: Mapping[str, Any]) -> None:
+    """Refuse the name of a column where its entries are wanted.
+
+    Raises
+    ------
+    UsageError
+        One of what was given is a text.
+    """
+    for role, values in given.items():
+        if isinstance(values, str):
+            raise UsageError(
+                f"--{role} must be an array with an entry for each row",
+                hint=f"such as --{role}=frame['NAME'], with that column left out of X",
+            )
+
+
 def column_name(role: str, values: Any, features: Sequence[str] = ()) -> str:
     """What a model or a ledger calls the column: the name of a series, or its role.
 
@@ -105,9 +121,17 @@ def _owners(unit: Any, X: Any) -> CodedText:
             raise TypeError
         return owners_of(as_text(array), OwnerColumn("unit", 0), na=())
     except CellFault:
-        raise DataError("has an empty identifier of a unit", path=_SOURCE) from None
+        raise DataError(
+            "has an empty identifier of a unit",
+            path=_SOURCE,
+            hint="every row needs one: leave out those without, or give each one of its own",
+        ) from None
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        raise DataError("its units are neither texts nor whole numbers", path=_SOURCE) from None
+        raise DataError(
+            "its units are neither texts nor whole numbers",
+            path=_SOURCE,
+            hint="where none is missing, make texts of them: --unit=frame['NAME'].astype(str)",
+        ) from None
 
 
 def _array_of(unit: Any) -> NDArray[Any]:

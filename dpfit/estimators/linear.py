@@ -17,7 +17,7 @@ from dpfit.data.features import FeatureMap
 from dpfit.data.pipeline import cpu_count
 from dpfit.data.schema import ColumnRole
 from dpfit.errors import DataError, UsageError
-from dpfit.estimators.attributes import Attributes, column_name
+from dpfit.estimators.attributes import Attributes, column_name, refuse_names
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
 from dpfit.estimators.privacy_statement import PrivacyStatement, warn_before_run
 from dpfit.estimators.private_estimator import PrivateEstimator, number_pair, require_declared
@@ -80,6 +80,7 @@ class LinearEstimator(PrivateEstimator):
     def _fit(self, X: Any, y: Any, **arrays: Any) -> Self:
         given = {role: values for role, values in arrays.items() if values is not None}
         with in_python_words():
+            refuse_names({"y": y, **given})
             parameters = self._parameters()
             request = self._request(parameters, given)
             ledger = ledger_of(parameters)

@@ -8,11 +8,18 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from scipy.sparse import issparse
+from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
 _CATEGORIES: Final = (
     "; encode categories as numbers first, or give a file with a schema to `dpfit fit`"
 )
+_MISSING: Final = re.compile(r"(Input X contains NaN)\..*", re.S)
+_FILL: Final = (
+    "; fill with a constant that does not depend on the data, such as 0: what an imputer learns is "
+    "outside the guarantee"
+)
+_STORE_NONE: Final = "; leave out of the matrix what is no rating"
 _QUOTES: Final = (
     (re.compile(r"(could not convert string to float).*", re.S), r"\1" + _CATEGORIES),
     (re.compile(r"(Complex data not supported).*", re.S), r"\1"),
@@ -30,20 +37,24 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     ValueError, TypeError
         They make no sense; no value is quoted.
     """
-    with without_quotes():
+    for name, given in {"X": X, **dict(zip("y", y, strict=False))}.items():
+        if not hasattr(given, "shape") and callable(getattr(given, "collect", None)):
+            raise TypeError(f"{name} is lazy, without rows yet; give {name}.collect()")
+    missing = _STORE_NONE if get_tags(estimator).input_tags.allow_nan else _FILL
+    with without_quotes((_MISSING, r"\1" + missing)):
         if issparse(X):
             _check_places(X)
         return validate_data(estimator, X, *y, **options)
 
 
 @contextlib.contextmanager
-def without_quotes() -> Iterator[None]:
-    """Leave data out of the messages of the block's errors."""
+def without_quotes(*more: tuple[re.Pattern[str], str]) -> Iterator[None]:
+    """Leave data out of the messages of the block's errors, and replace ``more`` of them."""
     try:
         yield
     except (TypeError, ValueError) as error:
         said = text = str(error)
-        for quote, rest in _QUOTES:
+        for quote, rest in (*_QUOTES, *more):
             text = quote.sub(rest, text)
         if text == said:
             raise

@@ -338,7 +338,11 @@ class FitRequest:
             The algorithm, the printed noise, the offsets or the sparsity mode are for others.
         """
         if self.unit is not None and loss == "absolute":
-            raise UsageError("--loss absolute has no algorithm for --unit")
+            raise UsageError(
+                "--loss absolute has no algorithm for --unit",
+                hint="--loss huber is as robust and has one; without --unit single rows are "
+                "protected",
+            )
         if not self.traits.fits(loss):
             able = [name for name, one in ALGORITHMS.items() if loss in (one.losses or ())]
             raise UsageError(

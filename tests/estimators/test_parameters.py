@@ -28,7 +28,6 @@ from dpfit.algorithms.dp_gd import DpGd
 from dpfit.cli.complete_matrix import CompleteMatrixOptions
 from dpfit.cli.fit import FitOptions
 from dpfit.errors import PrivacyError, StorageError, UsageError
-from dpfit.estimators.python_words import python_words
 from labelled_rows import BUDGET, FACTS, labelled_rows
 
 X, Y = labelled_rows().X, labelled_rows().y
@@ -140,15 +139,6 @@ def test_what_is_wrong_is_said_in_parameters(
     assert "--" not in text
     assert "\n" not in text
     assert not ledger.exists()
-
-
-def test_words() -> None:
-    """Options with values, without, and in the middle of a name."""
-    assert python_words("--n-rows must be at least 1") == "n_rows must be at least 1"
-    assert python_words("--algo dp-gd has --loss huber") == "algo='dp-gd' has loss='huber'"
-    assert python_words("see `dpfit budget`; a well-known -- thing") == (
-        "see `dpfit budget`; a well-known -- thing"
-    )
 
 
 def test_assumed_facts_are_warned_of(tmp_path: Path) -> None:
