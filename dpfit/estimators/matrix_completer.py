@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,7 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
     privacy_ : PrivacyStatement
         What was promised, and under which assumptions.
     ledger_entry_ : mapping or None
-        The charge as it stands in the ledger.
+        The charge as it stands in the ledger; None without one, and of a loaded model.
     model_ : FactorModel
         What the model file holds. Items go by the names of a data frame's columns, or by their
         numbers from 1.
@@ -162,7 +162,7 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
                         items=[str(name) for name in names],
                     ),
                 )
-            self._take(model, None if ledger is None else ledger.path)
+            self._take(model, False if ledger is None else ledger.path)
             self.ledger_entry_ = entry
         return self
 
@@ -288,10 +288,11 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
     def _solver(self) -> UserSolver:
         return UserSolver(factor_outcome(self.model_))
 
-    def _take(self, model: FactorModel, ledger: str | None) -> None:
+    def _take(self, model: FactorModel, ledger: str | Literal[False] | None) -> None:
         """Become the estimator of a model."""
         self.model_ = model
-        self.n_features_in_ = len(model.items)
+        self.ledger_entry_ = None
+        self.n_features_in_: int = len(model.items)
         self.privacy_ = PrivacyStatement.of(model.provenance, ledger)
 
     def __sklearn_tags__(self) -> Any:

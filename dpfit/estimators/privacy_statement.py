@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from dpfit.estimators.privacy_warnings import AssumedFactWarning, PrivacyWarning
 from dpfit.fitting.charge import charge_of
@@ -38,8 +38,8 @@ class PrivacyStatement:
         Facts that were read off the data and are taken as public.
     declared : mapping of str to value
         Facts that were declared.
-    ledger : str or None
-        The file that the run was charged to; None: to none, or not known from a model file.
+    ledger : str, False or None
+        The file that the run was charged to; False: to none; None: a model file does not tell.
     """
 
     private: bool
@@ -51,11 +51,11 @@ class PrivacyStatement:
     record: str
     assumed: Mapping[str, Any]
     declared: Mapping[str, Any]
-    ledger: str | None
-    _events: tuple[Event, ...] = ()
+    ledger: str | Literal[False] | None
+    _events: tuple[Event, ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(cls, provenance: Json, ledger: str | None) -> PrivacyStatement:
+    def of(cls, provenance: Json, ledger: str | Literal[False] | None) -> PrivacyStatement:
         """The statement of a run that a model's provenance describes.
 
         Raises
@@ -99,6 +99,8 @@ class PrivacyStatement:
         text = f"{', '.join(parts)} for each {self.record} under {self.adjacency}"
         if self.assumed:
             text += f"; assumed to be public: {', '.join(self.assumed)}"
+        if self.ledger is None:
+            return f"{text}; the model file does not tell the ledger that was charged"
         return f"{text}; charged to {self.ledger or 'no ledger'}"
 
     def _numbers(self) -> dict[str, float]:
