@@ -102,7 +102,9 @@ class LinearEstimator(PrivateEstimator):
                 target = self._target(y)
                 fitted = self._planned(request, X, target, Attributes.of(given, X))
                 facts, events, records = fitted.plan.facts, fitted.events, fitted.protected
-                warn_before_run(facts, events, request, records=records, stacklevel=4)
+                warn_before_run(
+                    facts, events, request, records=records, ledger=ledger, stacklevel=4
+                )
                 names = self._column_names(label, given)
                 model, entry = run_charged(fitted, ledger, partial(linear_model, fitted, **names))
             self._take(model, False if ledger is None else ledger.path)

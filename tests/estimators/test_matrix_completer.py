@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from scipy.io import mmwrite
 from scipy.sparse import coo_array, csr_array
 
-from dpfit import MatrixCompleter, load_model
+from dpfit import AssumedFactWarning, MatrixCompleter, PrivacyWarning, load_model
 
 N_USERS, N_ITEMS = 60, 8
 
@@ -157,3 +158,28 @@ def test_names_of_columns_are_items(tmp_path: Path) -> None:
     assert found.privacy_.assumed == {}
     found.save(tmp_path / "a.factors.parquet")
     assert load_model(tmp_path / "a.factors.parquet").feature_names_in_.tolist() == names
+
+
+def test_a_list_of_ratings_is_no_matrix(tmp_path: Path) -> None:
+    """Three columns are taken for three items with a warning, whatever the cells hold."""
+    ledger = tmp_path / "a.ledger.json"
+    users, items = X.nonzero()
+    listed = np.stack([users, items, X.data], axis=1)
+    for rows in (listed, TABLE[:, :3]):
+        with pytest.warns(PrivacyWarning, match=r"make coo_array\(\(ratings, \(users, items\)\)\)"):
+            MatrixCompleter(ledger=False, **SAID, n_users=len(rows)).fit(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(PrivacyWarning):
+            MatrixCompleter(ledger=ledger, **SAID, n_users=len(listed)).fit(listed)
+        MatrixCompleter(ledger=False, **SAID, n_users=N_USERS, n_items=3).fit(TABLE[:, :3])
+        MatrixCompleter(ledger=False, **SAID, n_users=N_USERS, n_items=3).fit(X[:, :3])
+        found = MatrixCompleter(ledger=False, **SAID, **FACTS)
+        found.fit(coo_array((listed[:, 2], (users, items)), shape=X.shape))
+    assert not ledger.exists()
+
+
+def test_what_is_assumed_of_a_matrix_is_told() -> None:
+    """By the parameters that declare it."""
+    with pytest.warns(AssumedFactWarning, match="n_users=60, n_items=8; declare them"):
+        MatrixCompleter(ledger=False, **SAID).fit(X)

@@ -142,8 +142,9 @@ def test_what_is_wrong_is_said_in_parameters(
 
 
 def test_assumed_facts_are_warned_of(tmp_path: Path) -> None:
-    """By name, where the fit is called; declared ones are not."""
-    with pytest.warns(AssumedFactWarning, match="n_rows, n_features, loss, labels") as caught:
+    """With their values, where the fit is called; declared ones are not."""
+    said = r"n_rows=80, n_features=12, loss='logistic', labels=\[-1.0, 1.0\]; declare"
+    with pytest.warns(AssumedFactWarning, match=said) as caught:
         fitted = SparseClassifier(ledger=False, **BUDGET).fit(X, Y)
     assert [warning.filename for warning in caught] == [__file__]
     assert set(fitted.privacy_.assumed) == {"rows", "features", "loss", "labels"}
@@ -154,6 +155,20 @@ def test_assumed_facts_are_warned_of(tmp_path: Path) -> None:
         # A table's width is that of every record, so it needs no declaration.
         facts = {name: value for name, value in FACTS.items() if name != "n_features"}
         SparseClassifier(ledger=False, **BUDGET, **facts).fit(X.toarray(), Y)
+
+
+def test_a_run_that_makes_a_ledger_unbounded_says_so(tmp_path: Path) -> None:
+    """As the command line does; without a ledger nothing is lost."""
+    path = tmp_path / "a.ledger.json"
+    for others in ({"seed": 1}, {"non_private": True}, {"algo": "gd"}):
+        one = SparseClassifier(**BUDGET, **FACTS, **others)
+        with pytest.warns(PrivacyWarning, match=f"private, and {path} counts as unbounded from"):
+            one.set_params(ledger=path).fit(X, Y)
+        with pytest.warns(PrivacyWarning, match="the model is not private$"):
+            one.set_params(ledger=False).fit(X, Y)
+    completer = MatrixCompleter(ledger=path, rating_range=(-1, 1), seed=1, **BUDGET)
+    with pytest.warns(PrivacyWarning, match=f"{path} counts as unbounded"):
+        completer.fit(X)
 
 
 def test_a_warning_that_is_an_error_costs_nothing(tmp_path: Path) -> None:
