@@ -95,6 +95,8 @@ def _parameter(found: re.Match[str]) -> str:
     word = found[2]
     if word is None:
         return name
+    if name == "tune":
+        word = word.replace("-", "_")
     if _NUMBER.fullmatch(word):
         return f"{name}={word}"
     return f"{name}={word!r}" if word in _VALUES else f"{name} {word}"

@@ -20,6 +20,11 @@ _FILL: Final = (
     "outside the guarantee"
 )
 _STORE_NONE: Final = "; leave out of the matrix what is no rating"
+_ENCODE: Final = re.compile(re.escape(_CATEGORIES))
+_LISTED: Final = (
+    "; of a list of users, items and ratings make coo_array((ratings, (users, items))), with "
+    "numbers from 0 in place of names"
+)
 _QUOTES: Final = (
     (re.compile(r"(could not convert string to float).*", re.S), r"\1" + _CATEGORIES),
     (re.compile(r"(Complex data not supported).*", re.S), r"\1"),
@@ -40,8 +45,10 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     for name, given in {"X": X, **dict(zip("y", y, strict=False))}.items():
         if not hasattr(given, "shape") and callable(getattr(given, "collect", None)):
             raise TypeError(f"{name} is lazy, without rows yet; give {name}.collect()")
-    missing = _STORE_NONE if get_tags(estimator).input_tags.allow_nan else _FILL
-    with without_quotes((_MISSING, r"\1" + missing)):
+    more = [(_MISSING, r"\1" + _FILL)]
+    if get_tags(estimator).input_tags.allow_nan:  # a table of ratings
+        more = [(_MISSING, r"\1" + _STORE_NONE), (_ENCODE, _LISTED)]
+    with without_quotes(*more):
         if issparse(X):
             _check_places(X)
         return validate_data(estimator, X, *y, **options)

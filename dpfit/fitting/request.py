@@ -227,16 +227,12 @@ class FitRequest:
                 hint="choose --algo median-irls or median-cd",
             )
         for name in search.grid:
-            if name != "sparsity" and name not in self.traits.settings:
+            if name not in self.traits.tunable:
                 raise UsageError(
                     f"--tune {name.replace('_', '-')}: no setting of --algo {self.algorithm}",
-                    hint=f"it has {', '.join(self._tunable())}",
+                    hint=f"it has {', '.join(self.traits.tunable).replace('_', '-')}",
                 )
         search.requests(self)  # each checks its own settings
-
-    def _tunable(self) -> list[str]:
-        names = [name.replace("_", "-") for name in self.traits.settings]
-        return names if self.traits.sparsity is None else ["sparsity", *names]
 
     def _check_quantile(self) -> None:
         if self.quantile is None:

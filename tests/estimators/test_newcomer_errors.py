@@ -32,7 +32,11 @@ def made(kind: Any, **others: Any) -> Any:
 MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: made(SparseRegressor).fit(X, TEXTS), "encode categories as numbers first"),
     (lambda: made(SparseClassifier).fit(TEXTS[:, None], Y), "encode categories as numbers first"),
-    (lambda: made(MatrixCompleter).fit(TEXTS[:, None]), "encode categories|rating_range"),
+    (lambda: made(MatrixCompleter).fit(TEXTS[:, None]), "rating_range"),
+    (
+        lambda: made(MatrixCompleter, rating_range=(1, 5)).fit(TEXTS[:, None]),
+        r"make coo_array\(\(ratings, \(users, items\)\)\)",
+    ),
     (lambda: made(SparseClassifier).fit(X, Y * 0), "is it the right column"),
     (
         lambda: made(SparseClassifier).fit(np.where(X > 0.9, np.nan, X), Y),
