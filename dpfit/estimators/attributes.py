@@ -17,6 +17,7 @@ from dpfit.data.encode import CellFault, CodedText
 from dpfit.data.owners import OwnerColumn, owners_of
 from dpfit.data.parquet_columns import as_text, is_text
 from dpfit.errors import DataError, UsageError
+from dpfit.estimators.names import name_of
 from dpfit.estimators.validation import without_quotes
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -93,8 +94,8 @@ def column_name(role: str, values: Any, features: Sequence[str] = ()) -> str:
 
     A series that was made of a feature still has the name of that.
     """
-    name = getattr(values, "name", None)
-    return name if isinstance(name, str) and name and name not in features else role
+    name = name_of(values)
+    return role if name is None or name in features else name
 
 
 def _numbers(role: str, values: Any, X: Any) -> Floats:

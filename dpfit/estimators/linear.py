@@ -20,6 +20,7 @@ from dpfit.errors import DataError, UsageError
 from dpfit.estimators.attributes import Attributes, column_name, refuse_names
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
 from dpfit.estimators.file_columns import refuse_columns_of_files
+from dpfit.estimators.names import name_of
 from dpfit.estimators.privacy_statement import PrivacyStatement, warn_before_run
 from dpfit.estimators.private_estimator import PrivateEstimator, number_pair, require_declared
 from dpfit.estimators.private_search import SearchStatement, search_of
@@ -88,7 +89,7 @@ class LinearEstimator(PrivateEstimator):
             if ledger is not None:
                 ledger.check(charge_ahead(request))
         with self._as_before_if_it_fails():
-            label = getattr(y, "name", None)
+            label = name_of(y)
             X, y = validated(
                 self,
                 X,
@@ -192,7 +193,7 @@ class LinearEstimator(PrivateEstimator):
     def _as_given(self, y: NDArray[Any]) -> None:
         """Tell answers in the type of the target, of which a model file knows nothing."""
 
-    def _column_names(self, label: object, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _column_names(self, label: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
         """What the model file says of names, for :func:`linear_model`.
 
         By its feature map the command line finds the columns of a data frame in a file, where the
@@ -203,7 +204,7 @@ class LinearEstimator(PrivateEstimator):
         offsets = {role: name for role, name in named.items() if role in _OFFSETS}
         if not features or self.index_base or len(set(features)) < len(features):
             return {"feature_map": None, "attributes": offsets}
-        label = label if isinstance(label, str) and label not in features else None
+        label = None if label in features else label
         roles = {name: ColumnRole(role) for role, name in named.items() if name not in features}
         beside = dict.fromkeys(roles if label is None else [label, *roles])
         columns = FeatureMap.build([*features, *beside], roles, label, None)

@@ -95,8 +95,8 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
     ledger_entry_ : mapping or None
         The charge as it stands in the ledger; None without one, and of a loaded model.
     model_ : FactorModel
-        What the model file holds. Items go by the names of a data frame's columns, or by their
-        numbers from 1.
+        What the model file holds. Items go by the names of a data frame's columns, whole numbers as
+        their digits, or without names by their numbers from 1.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """

@@ -11,6 +11,8 @@ from scipy.sparse import issparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
+from dpfit.estimators.names import named
+
 _CATEGORIES: Final = (
     "; encode categories as numbers first, or give a file with a schema to `dpfit fit`"
 )
@@ -51,7 +53,7 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     with without_quotes(*more):
         if issparse(X):
             _check_places(X)
-        return validate_data(estimator, X, *y, **options)
+        return validate_data(estimator, named(X), *y, **options)
 
 
 @contextlib.contextmanager

@@ -183,3 +183,16 @@ def test_what_is_assumed_of_a_matrix_is_told() -> None:
     """By the parameters that declare it."""
     with pytest.warns(AssumedFactWarning, match="n_users=60, n_items=8; declare them"):
         MatrixCompleter(ledger=False, **SAID).fit(X)
+
+
+def test_numbers_of_columns_are_items(tmp_path: Path) -> None:
+    """Of a data frame of films by number: not their places."""
+    pandas = pytest.importorskip("pandas")
+    films = [10 * j for j in range(N_ITEMS)]
+    found = MatrixCompleter(ledger=False, **SAID, n_users=N_USERS)
+    found.fit(pandas.DataFrame(TABLE, columns=films))
+    assert found.model_.items == tuple(map(str, films))
+    found.save(tmp_path / "a.factors.parquet")
+    again = load_model(tmp_path / "a.factors.parquet")
+    frame = pandas.DataFrame(TABLE, columns=films)
+    np.testing.assert_array_equal(again.transform(frame), found.transform(frame))

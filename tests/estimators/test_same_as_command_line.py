@@ -177,6 +177,26 @@ def test_columns_with_names_are_found_by_them(dpfit: Any) -> None:
     np.testing.assert_array_equal(again.predict(frame), said)
 
 
+@pytest.mark.parametrize("first", [0, 5])
+def test_columns_with_numbers_are_found_by_them(dpfit: Any, first: int) -> None:
+    """As by names: a header of digits is what pandas writes; a label or exposure may have one."""
+    pandas = pytest.importorskip("pandas")
+    whole = pandas.DataFrame(np.column_stack([X.toarray(), Y, np.ones(80)]))
+    whole.columns = range(first, first + 14)
+    frame, target = whole[range(first, first + 12)], whole[first + 12]
+    one = SparseClassifier(ledger=False, **BUDGET, **FACTS, max_weight=1.0)
+    fitted = one.fit(frame, target, sample_weight=whole[first + 13])
+    assert fitted.model_.label_column == str(first + 12)
+    fitted.save("frame.model.json")
+    whole[whole.columns[::-1]].to_csv("frame.csv", index=False)
+    said = numbers(dpfit("predict", "frame.model.json", "frame.csv"))
+    np.testing.assert_array_equal(fitted.predict(frame), said)
+    np.testing.assert_array_equal(load_model("frame.model.json").predict(frame), said)
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict(frame[frame.columns[::-1]])
+    assert list(frame.columns) == list(range(first, first + 12))
+
+
 def told_by_a_file(fit: str) -> tuple[str, ...]:
     """Files and words of a fit whose columns the command line makes."""
     cells = "1,a,0,0.5\n2,b,1,0.5\n" * 20
