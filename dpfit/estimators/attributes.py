@@ -17,6 +17,7 @@ from dpfit.data.encode import CellFault, CodedText
 from dpfit.data.owners import OwnerColumn, owners_of
 from dpfit.data.parquet_columns import as_text, is_text
 from dpfit.errors import DataError, UsageError
+from dpfit.estimators.names import name_of
 from dpfit.estimators.validation import without_quotes
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -72,13 +73,29 @@ class Attributes:
         )
 
 
+def refuse_names(given: Mapping[str, Any]) -> None:
+    """Refuse the name of a column where its entries are wanted.
+
+    Raises
+    ------
+    UsageError
+        One of what was given is a text.
+    """
+    for role, values in given.items():
+        if isinstance(values, str):
+            raise UsageError(
+                f"--{role} must be an array with an entry for each row",
+                hint=f"such as --{role}=frame['NAME'], with that column left out of X",
+            )
+
+
 def column_name(role: str, values: Any, features: Sequence[str] = ()) -> str:
     """What a model or a ledger calls the column: the name of a series, or its role.
 
     A series that was made of a feature still has the name of that.
     """
-    name = getattr(values, "name", None)
-    return name if isinstance(name, str) and name and name not in features else role
+    name = name_of(values)
+    return role if name is None or name in features else name
 
 
 def _numbers(role: str, values: Any, X: Any) -> Floats:
@@ -105,9 +122,17 @@ def _owners(unit: Any, X: Any) -> CodedText:
             raise TypeError
         return owners_of(as_text(array), OwnerColumn("unit", 0), na=())
     except CellFault:
-        raise DataError("has an empty identifier of a unit", path=_SOURCE) from None
+        raise DataError(
+            "has an empty identifier of a unit",
+            path=_SOURCE,
+            hint="every row needs one: leave out those without, or give each one of its own",
+        ) from None
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        raise DataError("its units are neither texts nor whole numbers", path=_SOURCE) from None
+        raise DataError(
+            "its units are neither texts nor whole numbers",
+            path=_SOURCE,
+            hint="where none is missing, make texts of them: --unit=frame['NAME'].astype(str)",
+        ) from None
 
 
 def _array_of(unit: Any) -> NDArray[Any]:

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Final
 
-from sklearn.utils import get_tags
-
 from dpfit.errors import PrivacyError
+from dpfit.estimators.learning_steps import learning_steps
 from dpfit.estimators.privacy_warnings import PrivacyWarning
 
 _SEARCHES: Final = "sklearn.model_selection."
@@ -59,10 +58,10 @@ def warn_of_fitted_steps() -> None:
     frames = (one for one in _callers() if one.f_globals.get("__name__") == _PIPELINE)
     pipelines = {id(one): one for one in (frame.f_locals.get("self") for frame in frames)}
     learning = [
-        name
+        learning_step
         for pipeline in pipelines.values()
         for name, step in getattr(pipeline, "steps", [])[:-1]
-        if _learns(step)
+        for learning_step in learning_steps(name, step)
     ]
     if learning:
         warnings.warn(
@@ -79,10 +78,6 @@ def _has_folds(module: str, caller: Any) -> bool:
     if module == _FOLDS_IF_ASKED:
         return caller.cv is not None
     return module in _FOLDS and not (isinstance(caller.cv, str) and caller.cv == "prefit")
-
-
-def _learns(step: Any) -> bool:
-    return step not in (None, "passthrough") and bool(get_tags(step).requires_fit)
 
 
 def _callers() -> Iterator[FrameType]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +111,7 @@ class SparseClassifier(ClassifierMixin, GradientEstimator):  # type: ignore[misc
     privacy_ : PrivacyStatement
         What was promised, and under which assumptions.
     ledger_entry_ : mapping or None
-        The charge as it stands in the ledger.
+        The charge as it stands in the ledger; None without one, and of a loaded model.
     search_ : SearchStatement or None
         What a search with ``tune`` tried, chose and cost.
     model_ : LinearModel
@@ -227,7 +227,7 @@ class SparseClassifier(ClassifierMixin, GradientEstimator):  # type: ignore[misc
         check_classification_targets(y)
         return as_labels(y)
 
-    def _take(self, model: LinearModel, ledger: str | None) -> None:
+    def _take(self, model: LinearModel, ledger: str | Literal[False] | None) -> None:
         super()._take(model, ledger)
         self.classes_ = np.array(model.classes)[self._order]
 

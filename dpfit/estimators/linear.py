@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, ClassVar, Final, Self, TypeAlias
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,10 @@ from dpfit.data.features import FeatureMap
 from dpfit.data.pipeline import cpu_count
 from dpfit.data.schema import ColumnRole
 from dpfit.errors import DataError, UsageError
-from dpfit.estimators.attributes import Attributes, column_name
+from dpfit.estimators.attributes import Attributes, column_name, refuse_names
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
+from dpfit.estimators.file_columns import refuse_columns_of_files
+from dpfit.estimators.names import name_of
 from dpfit.estimators.privacy_statement import PrivacyStatement, warn_before_run
 from dpfit.estimators.private_estimator import PrivateEstimator, number_pair, require_declared
 from dpfit.estimators.private_search import SearchStatement, search_of
@@ -80,13 +82,14 @@ class LinearEstimator(PrivateEstimator):
     def _fit(self, X: Any, y: Any, **arrays: Any) -> Self:
         given = {role: values for role, values in arrays.items() if values is not None}
         with in_python_words():
+            refuse_names({"y": y, **given})
             parameters = self._parameters()
             request = self._request(parameters, given)
             ledger = ledger_of(parameters)
             if ledger is not None:
                 ledger.check(charge_ahead(request))
         with self._as_before_if_it_fails():
-            label = getattr(y, "name", None)
+            label = name_of(y)
             X, y = validated(
                 self,
                 X,
@@ -100,10 +103,12 @@ class LinearEstimator(PrivateEstimator):
                 target = self._target(y)
                 fitted = self._planned(request, X, target, Attributes.of(given, X))
                 facts, events, records = fitted.plan.facts, fitted.events, fitted.protected
-                warn_before_run(facts, events, request, records=records, stacklevel=4)
+                warn_before_run(
+                    facts, events, request, records=records, ledger=ledger, stacklevel=4
+                )
                 names = self._column_names(label, given)
                 model, entry = run_charged(fitted, ledger, partial(linear_model, fitted, **names))
-            self._take(model, None if ledger is None else ledger.path)
+            self._take(model, False if ledger is None else ledger.path)
             self._as_given(y)
             self.ledger_entry_ = entry
         return self
@@ -188,7 +193,7 @@ class LinearEstimator(PrivateEstimator):
     def _as_given(self, y: NDArray[Any]) -> None:
         """Tell answers in the type of the target, of which a model file knows nothing."""
 
-    def _column_names(self, label: object, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _column_names(self, label: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
         """What the model file says of names, for :func:`linear_model`.
 
         By its feature map the command line finds the columns of a data frame in a file, where the
@@ -199,15 +204,16 @@ class LinearEstimator(PrivateEstimator):
         offsets = {role: name for role, name in named.items() if role in _OFFSETS}
         if not features or self.index_base or len(set(features)) < len(features):
             return {"feature_map": None, "attributes": offsets}
-        label = label if isinstance(label, str) and label not in features else None
+        label = None if label in features else label
         roles = {name: ColumnRole(role) for role, name in named.items() if name not in features}
         beside = dict.fromkeys(roles if label is None else [label, *roles])
         columns = FeatureMap.build([*features, *beside], roles, label, None)
         return {"feature_map": columns.to_json(), "label": label, "attributes": offsets}
 
-    def _take(self, model: LinearModel, ledger: str | None) -> None:
+    def _take(self, model: LinearModel, ledger: str | Literal[False] | None) -> None:
         """Become the estimator of a model."""
         self.model_ = model
+        self.ledger_entry_ = None
         self.n_features_in_ = model.n_features
         self.privacy_ = PrivacyStatement.of(model.provenance, ledger)
 
@@ -220,15 +226,30 @@ class LinearEstimator(PrivateEstimator):
     def _margins(self, X: Any, **arrays: Any) -> Floats:
         """Scores as the model file has them, shape (n,) or (n, k)."""
         check_is_fitted(self)
-        X = validated(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        predictor = LinearPredictor(self.model_)
         given = {role: values for role, values in arrays.items() if values is not None}
         with in_python_words():
-            if given and self.model_.loss not in WITH_OFFSET:
-                raise UsageError(f"--loss {self.model_.loss} has no offset or exposure")
+            refuse_columns_of_files(self.model_)
+            self._check_offsets(given)
+        X = validated(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        predictor = LinearPredictor(self.model_)
+        with in_python_words():
             attributes = Attributes.of(given, X)
         blocks = row_blocks(X, self.model_.index_base, attributes=attributes)
         return np.concatenate([predictor.margins(block) for block in blocks])
+
+    def _check_offsets(self, given: Mapping[str, Any]) -> None:
+        """Hold what was given to what the model was fitted with, as ``dpfit predict`` does."""
+        refuse_names(given)
+        if given and self.model_.loss not in WITH_OFFSET:
+            raise UsageError(f"--loss {self.model_.loss} has no offset or exposure")
+        fitted = {"offset": self.model_.offset_column, "exposure": self.model_.exposure_column}
+        missing = [role for role in _OFFSETS if fitted[role] is not None and role not in given]
+        if missing:
+            raise UsageError(
+                f"the model was fitted with {' and '.join(missing)}, and predicts with it only",
+                hint=f"give {' and '.join(f'--{role}=' for role in missing)}; exposures of 1 "
+                "predict rates, offsets of 0 change nothing",
+            )
 
     @property
     def _coefficients(self) -> Floats:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from dpfit.data.ratings_by_user import RatingsByUser
 from dpfit.errors import DataError, UsageError
 from dpfit.estimators.charged_run import dataset_of, ledger_of, run_charged
 from dpfit.estimators.privacy_statement import PrivacyStatement, warn_before_run
+from dpfit.estimators.privacy_warnings import PrivacyWarning
 from dpfit.estimators.private_estimator import PrivateEstimator, number_pair, require_declared
 from dpfit.estimators.python_words import in_python_words
 from dpfit.estimators.row_blocks import canonical
@@ -39,6 +41,13 @@ _AS_THEY_ARE: Final = (
     *("strict", "seed", "noise", "huber_knee", "loss", "huber_threshold", "rank", "sweeps"),
     *("passes", "max_per_user", "adjacency", "n_users"),
 )
+_LONG_WIDTH: Final = 3
+# The width alone decides: whether cells look like identifiers is private.
+_IS_IT_LONG: Final = (
+    "X is taken as a row for each user and a column for each of three items; of a list of users, "
+    "items and ratings make coo_array((ratings, (users, items))), or else single ratings are "
+    "protected; n_items=3 says that there are three items"
+)
 _CELLS: Final = 1 << 21  # of a table of users by items that is computed at a time: 16 MiB
 
 
@@ -54,7 +63,8 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
     eps, delta, rho, mu, ledger, dataset, strict, non_private, seed, lock_timeout
         As of :class:`SparseClassifier`.
     rating_range : pair of float
-        Public bounds of a rating; there is no default.
+        Public bounds of a rating; there is no default. Ratings beyond are cut to them, and no word
+        tells whether there were any: that is private.
     adjacency : str
         Of users: ``add-remove`` or ``replace-one``.
     algo : str
@@ -83,10 +93,10 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
     privacy_ : PrivacyStatement
         What was promised, and under which assumptions.
     ledger_entry_ : mapping or None
-        The charge as it stands in the ledger.
+        The charge as it stands in the ledger; None without one, and of a loaded model.
     model_ : FactorModel
-        What the model file holds. Items go by the names of a data frame's columns, or by their
-        numbers from 1.
+        What the model file holds. Items go by the names of a data frame's columns, whole numbers as
+        their digits, or without names by their numbers from 1.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -112,6 +122,8 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
         ----------
         X : sparse matrix, array or data frame, shape (n, d)
             Ratings: the entries that a sparse matrix stores, also zeros; in a table all but NaN.
+            A row is a user and a column an item: of a list of users, items and ratings make
+            ``scipy.sparse.coo_array((ratings, (users, items)))``, numbered from 0.
         y : None
             Ignored.
 
@@ -144,8 +156,15 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
                 if request.strict:
                     require_declared({"n_users": request.n_users, "n_items": request.n_items})
                 fitted = MatrixFit(request, ratings, n_items=n_items, source=_SOURCE)
+                if not sparse and parameters.n_items is None and n_items == _LONG_WIDTH:
+                    warnings.warn(_IS_IT_LONG, PrivacyWarning, stacklevel=2)
                 warn_before_run(
-                    fitted.plan.facts, fitted.events, request, records="users", stacklevel=3
+                    fitted.plan.facts,
+                    fitted.events,
+                    request,
+                    records="users",
+                    ledger=ledger,
+                    stacklevel=3,
                 )
                 names = getattr(self, "feature_names_in_", np.arange(1, n_items + 1))
                 model, entry = run_charged(
@@ -162,7 +181,7 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
                         items=[str(name) for name in names],
                     ),
                 )
-            self._take(model, None if ledger is None else ledger.path)
+            self._take(model, False if ledger is None else ledger.path)
             self.ledger_entry_ = entry
         return self
 
@@ -288,10 +307,11 @@ class MatrixCompleter(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
     def _solver(self) -> UserSolver:
         return UserSolver(factor_outcome(self.model_))
 
-    def _take(self, model: FactorModel, ledger: str | None) -> None:
+    def _take(self, model: FactorModel, ledger: str | Literal[False] | None) -> None:
         """Become the estimator of a model."""
         self.model_ = model
-        self.n_features_in_ = len(model.items)
+        self.ledger_entry_ = None
+        self.n_features_in_: int = len(model.items)
         self.privacy_ = PrivacyStatement.of(model.provenance, ledger)
 
     def __sklearn_tags__(self) -> Any:

@@ -38,8 +38,13 @@ def load_model(
     StorageError
         The file cannot be read.
     ValueError
-        It is no model, or its columns are made by what only the command line does: levels, ranges,
-        hashes, and offsets of classes.
+        It is no model.
+
+    Notes
+    -----
+    Columns of levels, ranges and hashes, and offsets of classes, are made by the command line only.
+    Such a model can be looked at, and predicts with ``dpfit predict``. ``feature_names_in_`` then
+    names the features, such as ``job=clerk``; hashed ones have no names.
     """
     name = os.fspath(path)
     with in_python_words():
@@ -47,7 +52,7 @@ def load_model(
         try:
             if is_of_factors(content):
                 return _completer(content, name)
-            return _linear(parse_linear_model(content, name), name)
+            return _linear(parse_linear_model(content, name))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             if isinstance(error, DataError):
                 raise
@@ -64,15 +69,8 @@ def _completer(content: bytes, path: str) -> MatrixCompleter:
     return estimator
 
 
-def _linear(model: LinearModel, path: str) -> SparseClassifier | SparseRegressor | MedianRegressor:
+def _linear(model: LinearModel) -> SparseClassifier | SparseRegressor | MedianRegressor:
     columns = None if model.feature_map is None else FeatureMap.from_json(model.feature_map)
-    offsets = bool(model.offset_column or model.exposure_column)
-    if model.hash_bits is not None or (offsets and model.classes is not None):
-        raise _of_the_command_line(path)
-    if columns is not None and not all(
-        column.role == "numeric" and column.range is None for column in columns.columns
-    ):
-        raise _of_the_command_line(path)
     algo = model.provenance["algorithm"]
     if not isinstance(algo, str):
         raise TypeError("its algorithm is no text")
@@ -94,14 +92,6 @@ def _linear(model: LinearModel, path: str) -> SparseClassifier | SparseRegressor
         )
     estimator._take(model, None)
     SearchStatement.of(model.provenance, estimator.privacy_)  # refuses what is none
-    if columns is not None:
+    if columns is not None and columns.hash_bits is None:
         estimator.feature_names_in_ = np.array(columns.names, object)
     return estimator
-
-
-def _of_the_command_line(path: str) -> DataError:
-    return DataError(
-        "its columns are made of others by levels, ranges, hashes or offsets",
-        path=path,
-        hint="predict with `dpfit predict`",
-    )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from dpfit.estimators.privacy_warnings import AssumedFactWarning, PrivacyWarning
+from dpfit.estimators.python_words import python_words
 from dpfit.fitting.charge import charge_of
 from dpfit.privacy.accountant import compose
 from dpfit.privacy.adjacency import Adjacency
 from dpfit.privacy.calibration import Budget
 from dpfit.privacy.canonical_json import Json
 from dpfit.privacy.events import Event
+from dpfit.privacy.ledger import Ledger
 from dpfit.privacy.ledger_checkpoint import events_of
 from dpfit.privacy.public_facts import Origin, PublicFacts
 
@@ -38,8 +40,8 @@ class PrivacyStatement:
         Facts that were read off the data and are taken as public.
     declared : mapping of str to value
         Facts that were declared.
-    ledger : str or None
-        The file that the run was charged to; None: to none, or not known from a model file.
+    ledger : str, False or None
+        The file that the run was charged to; False: to none; None: a model file does not tell.
     """
 
     private: bool
@@ -51,11 +53,11 @@ class PrivacyStatement:
     record: str
     assumed: Mapping[str, Any]
     declared: Mapping[str, Any]
-    ledger: str | None
-    _events: tuple[Event, ...] = ()
+    ledger: str | Literal[False] | None
+    _events: tuple[Event, ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(cls, provenance: Json, ledger: str | None) -> PrivacyStatement:
+    def of(cls, provenance: Json, ledger: str | Literal[False] | None) -> PrivacyStatement:
         """The statement of a run that a model's provenance describes.
 
         Raises
@@ -99,6 +101,8 @@ class PrivacyStatement:
         text = f"{', '.join(parts)} for each {self.record} under {self.adjacency}"
         if self.assumed:
             text += f"; assumed to be public: {', '.join(self.assumed)}"
+        if self.ledger is None:
+            return f"{text}; the model file does not tell the ledger that was charged"
         return f"{text}; charged to {self.ledger or 'no ledger'}"
 
     def _numbers(self) -> dict[str, float]:
@@ -112,32 +116,42 @@ def _facts(document: Any, origin: Origin) -> dict[str, Any]:
 
 
 def warn_before_run(
-    facts: PublicFacts, events: Sequence[Event], request: Any, *, records: str, stacklevel: int
+    facts: PublicFacts,
+    events: Sequence[Event],
+    request: Any,
+    *,
+    records: str,
+    ledger: Ledger | None,
+    stacklevel: int,
 ) -> None:
     """Warn of what the guarantee lacks; as an error each of these stops a run that cost nothing.
 
     Parameters
     ----------
     facts : PublicFacts
-        Those that were assumed are named, with the parameters that declare them.
+        Those that were assumed are told, each as the parameter that declares it.
     events : sequence of Event
         The charge.
     request : FitRequest or MatrixRequest
         What was asked for.
     records : str
         The fact that counts those whom the guarantee protects: ``rows``, ``units`` or ``users``.
+    ledger : Ledger or None
+        What the run is charged to, which after one that is not private has no bound.
     stacklevel : int
         Of the warnings.
     """
     if not request.private:
         why = "there is no noise" if request.without_noise else "a seed repeats the noise"
-        warnings.warn(f"{why}: the model is not private", PrivacyWarning, stacklevel=stacklevel)
+        spoilt = "" if ledger is None else f", and {ledger.path} counts as unbounded from now on"
+        warnings.warn(
+            f"{why}: the model is not private{spoilt}", PrivacyWarning, stacklevel=stacklevel
+        )
         return
     if assumed := facts.assumed():
-        names = [fact.option.removeprefix("--").replace("-", "_") for fact in assumed]
+        told = ", ".join(f"{python_words(fact.option)}={fact.value!r}" for fact in assumed)
         warnings.warn(
-            f"assumed from the data and taken as public: "
-            f"{', '.join(dict.fromkeys(names))}; declare them, or see privacy_.assumed",
+            f"assumed from the data and taken as public: {told}; declare them",
             AssumedFactWarning,
             stacklevel=stacklevel,
         )

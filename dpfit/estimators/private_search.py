@@ -76,7 +76,8 @@ class SearchStatement:
 def search_of(tune: Any, runs: float | None, options: object) -> Search | None:
     """The search that the parameters ask for; None without one.
 
-    Values go through their texts, so that they are read as on the command line.
+    Values go through their texts, so that they are read as on the command line, whose spelling of
+    a setting, ``step-size``, is taken as well.
 
     Raises
     ------
@@ -92,5 +93,8 @@ def search_of(tune: Any, runs: float | None, options: object) -> Search | None:
     for name, values in tune.items():
         if isinstance(values, str) or not hasattr(values, "__iter__"):
             raise UsageError("--tune must be a dict of lists", hint=hint)
-        grid[str(name)] = [str(value) for value in values]
+        setting = str(name).replace("-", "_")
+        if setting in grid:
+            raise UsageError(f"--tune names {setting} twice")
+        grid[setting] = [str(value) for value in values]
     return requested_search(grid, runs, options)

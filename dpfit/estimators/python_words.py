@@ -31,7 +31,8 @@ _VALUES: Final = frozenset(
         *("laplace", "per-class", "joint", *Adjacency),
     }
 )
-_OPTION: Final = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)(?: ([\w.-]+\w))?")
+_OPTION: Final = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)(?: ([\w.-]*\w))?")
+_NUMBER: Final = re.compile(r"[0-9.]+")
 _WITH_HYPHEN: Final = "|".join(name.replace("_", "-") for name in SEARCHABLE if "_" in name)
 _SETTING: Final = re.compile(rf"(?<![\w-])(?:{_WITH_HYPHEN})(?![\w-])")
 _OTHER_NAMES: Final = {
@@ -39,17 +40,25 @@ _OTHER_NAMES: Final = {
     "weight": "sample_weight",
     "items": "n_items",
     "no-intercept": "intercept=False",
+    "non-private": "non_private=True",
 }
 _PHRASES: Final = {
     " in a --schema file": " to the constructor",
     ", given as an option or to the constructor": ", given to the constructor",
     ", given as an option": ", given to the constructor",
+    ", or rows of the schema,": "",
     " or the schema": "",
+    "its columns and levels make": "it has",
     " LOW HIGH": "=(low, high)",
     "the number of --items": "n_items",
     "a --weight column": "sample_weight",
     "an --exposure or --offset column": "offset or exposure",
     "--unit, the column of the units": "unit, an argument of fit",
+    "--unit COLUMN": "fit(..., unit=...)",
+    "--loss huber is as robust and has one": (
+        "SparseRegressor with loss='huber' is as robust and has one"
+    ),
+    "give -o - and redirect standard output": "name a file",
 }
 
 
@@ -86,4 +95,8 @@ def _parameter(found: re.Match[str]) -> str:
     word = found[2]
     if word is None:
         return name
+    if name == "tune":
+        word = word.replace("-", "_")
+    if _NUMBER.fullmatch(word):
+        return f"{name}={word}"
     return f"{name}={word!r}" if word in _VALUES else f"{name} {word}"

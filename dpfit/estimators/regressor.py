@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
 from dpfit.estimators.linear import GradientEstimator, LinearEstimator
 from dpfit.fitting.prediction import LinearPredictor
@@ -137,7 +138,26 @@ class SparseRegressor(RangedRegressor, GradientEstimator):
         """The value of each row, shape (n,).
 
         It lies within the range of the target. A count is that of its offset and exposure, which
-        may be any, and without them that of an exposure of 1.
+        may be any; a model that was fitted with one of these needs it, and an exposure of 1 gives
+        rates.
+
+        Raises
+        ------
+        ValueError
+            What the model was fitted with is missing, or the arrays make no sense.
         """
         margins = self._margins(X, offset=offset, exposure=exposure)
         return LinearPredictor(self.model_).means(margins)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> float:
+        """R^2 of what :meth:`predict` gives; on private data it is not private."""
+        predicted = self.predict(X, offset=offset, exposure=exposure)
+        return float(r2_score(y, predicted, sample_weight=sample_weight))

@@ -8,10 +8,24 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from scipy.sparse import issparse
+from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
+
+from dpfit.estimators.names import named
 
 _CATEGORIES: Final = (
     "; encode categories as numbers first, or give a file with a schema to `dpfit fit`"
+)
+_MISSING: Final = re.compile(r"(Input X contains NaN)\..*", re.S)
+_FILL: Final = (
+    "; fill with a constant that does not depend on the data, such as 0: what an imputer learns is "
+    "outside the guarantee"
+)
+_STORE_NONE: Final = "; leave out of the matrix what is no rating"
+_ENCODE: Final = re.compile(re.escape(_CATEGORIES))
+_LISTED: Final = (
+    "; of a list of users, items and ratings make coo_array((ratings, (users, items))), with "
+    "numbers from 0 in place of names"
 )
 _QUOTES: Final = (
     (re.compile(r"(could not convert string to float).*", re.S), r"\1" + _CATEGORIES),
@@ -30,20 +44,26 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     ValueError, TypeError
         They make no sense; no value is quoted.
     """
-    with without_quotes():
+    for name, given in {"X": X, **dict(zip("y", y, strict=False))}.items():
+        if not hasattr(given, "shape") and callable(getattr(given, "collect", None)):
+            raise TypeError(f"{name} is lazy, without rows yet; give {name}.collect()")
+    more = [(_MISSING, r"\1" + _FILL)]
+    if get_tags(estimator).input_tags.allow_nan:  # a table of ratings
+        more = [(_MISSING, r"\1" + _STORE_NONE), (_ENCODE, _LISTED)]
+    with without_quotes(*more):
         if issparse(X):
             _check_places(X)
-        return validate_data(estimator, X, *y, **options)
+        return validate_data(estimator, named(X), *y, **options)
 
 
 @contextlib.contextmanager
-def without_quotes() -> Iterator[None]:
-    """Leave data out of the messages of the block's errors."""
+def without_quotes(*more: tuple[re.Pattern[str], str]) -> Iterator[None]:
+    """Leave data out of the messages of the block's errors, and replace ``more`` of them."""
     try:
         yield
     except (TypeError, ValueError) as error:
         said = text = str(error)
-        for quote, rest in _QUOTES:
+        for quote, rest in (*_QUOTES, *more):
             text = quote.sub(rest, text)
         if text == said:
             raise

@@ -16,7 +16,7 @@ import io
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -74,13 +74,13 @@ class FactorModel:
     factors : float64 array, shape (n_items, rank)
     """
 
-    provenance: Json
+    provenance: Json = field(repr=False)
     private: bool
     value_range: tuple[float, float]
     global_mean: float
     constants: Mapping[str, float]
     columns: Mapping[str, str | None]
-    items: tuple[str, ...]
+    items: tuple[str, ...] = field(repr=False)
     bias: NDArray[np.float64]
     count: NDArray[np.float64]
     factors: NDArray[np.float64]
@@ -215,10 +215,10 @@ def _check_layout(file: pq.ParquetFile, rank: int, data: bytes) -> None:
     """What the file says it holds must be what it has room for."""
     expected = _fields(rank)
     found = file.schema_arrow
-    if found.names != [field.name for field in expected]:
+    if found.names != [one.name for one in expected]:
         raise ValueError("its columns are others")
-    for field, wanted in zip(found, expected, strict=True):
-        if field.type != wanted.type:
+    for column, wanted in zip(found, expected, strict=True):
+        if column.type != wanted.type:
             raise ValueError(f"column '{wanted.name}' has another type")
     n_items = file.metadata.num_rows
     if n_items < 1:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -97,14 +97,14 @@ class LinearModel:
         Their coefficients.
     """
 
-    provenance: Json
+    provenance: Json = field(repr=False)
     private: bool
     loss: str
     classes: tuple[Label, ...] | None
     target_range: tuple[float, float] | None
     n_features: int
     index_base: int
-    feature_map: Json | None
+    feature_map: Json | None = field(repr=False)
     label_column: str | None
     weight_column: str | None
     offset_column: str | None

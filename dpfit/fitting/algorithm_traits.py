@@ -44,6 +44,11 @@ class Traits:
     by_unit: bool = False
     in_one_place: bool = False
 
+    @property
+    def tunable(self) -> tuple[str, ...]:
+        """Settings that a search may vary."""
+        return self.settings if self.sparsity is None else ("sparsity", *self.settings)
+
     def fits(self, loss: str) -> bool:
         """Whether it is for a loss."""
         return loss != "absolute" if self.losses is None else loss in self.losses

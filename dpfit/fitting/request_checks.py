@@ -106,17 +106,12 @@ def _check_search(request: FitRequest, search: Search) -> None:
             hint="choose --algo median-irls or median-cd",
         )
     for name in search.grid:
-        if name != "sparsity" and name not in request.traits.settings:
+        if name not in request.traits.tunable:
             raise UsageError(
                 f"--tune {name.replace('_', '-')}: no setting of --algo {request.algorithm}",
-                hint=f"it has {', '.join(_tunable(request))}",
+                hint=f"it has {', '.join(request.traits.tunable).replace('_', '-')}",
             )
     search.requests(request)  # each checks its own settings
-
-
-def _tunable(request: FitRequest) -> list[str]:
-    names = [name.replace("_", "-") for name in request.traits.settings]
-    return names if request.traits.sparsity is None else ["sparsity", *names]
 
 
 def _check_quantile(request: FitRequest) -> None:
@@ -225,7 +220,10 @@ def check_loss(request: FitRequest, loss: str) -> None:
         The algorithm, the printed noise, the offsets or the sparsity mode are for others.
     """
     if request.unit is not None and loss == "absolute":
-        raise UsageError("--loss absolute has no algorithm for --unit")
+        raise UsageError(
+            "--loss absolute has no algorithm for --unit",
+            hint="--loss huber is as robust and has one; without --unit single rows are protected",
+        )
     if not request.traits.fits(loss):
         able = [name for name, one in ALGORITHMS.items() if loss in (one.losses or ())]
         raise UsageError(

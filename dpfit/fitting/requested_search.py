@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from dpfit.errors import UsageError
+from dpfit.fitting.algorithm_traits import ALGORITHMS, ORIGINALS, chosen_algorithm
 from dpfit.fitting.search import Search, Value
 
 SEARCHABLE: Final[dict[str, Callable[[str], Value]]] = {
@@ -26,7 +27,7 @@ SEARCHABLE: Final[dict[str, Callable[[str], Value]]] = {
 
 
 def requested_search(
-    grid: Mapping[str, Sequence[str]] | None, runs: float | None, options: object
+    grid: Mapping[str, Sequence[str]] | None, runs: float | None, options: Any
 ) -> Search | None:
     """The search that was asked for; None without one.
 
@@ -37,7 +38,7 @@ def requested_search(
     runs : float or None
         How many runs to expect.
     options : object
-        Has the settings of a fit as attributes; those that are searched must be None.
+        Has the options of a fit as attributes; settings that are searched must be None.
 
     Raises
     ------
@@ -48,6 +49,12 @@ def requested_search(
         if runs is not None:
             raise UsageError("--tune-runs belongs to --tune")
         return None
+    for name in grid:
+        if name not in SEARCHABLE:
+            known = ", ".join(_option(one) for one in _searchable(options))
+            raise UsageError(
+                f"--tune {_option(name)}: cannot be searched", hint=f"known are {known}"
+            )
     values = {name: _values(name, texts) for name, texts in grid.items()}
     for name in values:
         if getattr(options, name) is not None:
@@ -56,13 +63,17 @@ def requested_search(
 
 
 def _values(name: str, texts: Sequence[str]) -> tuple[Value, ...]:
-    if name not in SEARCHABLE:
-        known = ", ".join(_option(one) for one in SEARCHABLE)
-        raise UsageError(f"--tune {_option(name)}: cannot be searched", hint=f"known are {known}")
     try:
         return tuple(SEARCHABLE[name](text) for text in texts)
     except ValueError:
         raise UsageError(f"--tune {_option(name)} has a value that is not a number") from None
+
+
+def _searchable(options: Any) -> Sequence[str]:
+    """What the algorithm has, where that is known."""
+    algorithm = chosen_algorithm(options.algo, options.loss, intercept=options.intercept)
+    traits = ALGORITHMS.get(ORIGINALS.get(algorithm, algorithm))
+    return tuple(SEARCHABLE) if traits is None else traits.tunable
 
 
 def _option(name: str) -> str:

@@ -142,6 +142,7 @@ class FactSettler:
                 raise DataError(
                     f"its columns and levels make {named} features, not the declared number",
                     path=self._source,
+                    hint="correct --n-features or the schema, or leave it out",
                 )
             origin = Origin.DEFAULT if layout.outside_records else Origin.ASSUMED
             if self._declared.n_features is not None:

@@ -290,7 +290,7 @@ def _refuse_beyond_cap(document: LedgerDocument, events: Sequence[Event], path: 
     if any(isinstance(event, NonPrivateEvent) for event in events):
         raise PrivacyError(
             f"{path}: has a cap, and a run that is not private cannot be charged to it",
-            hint="give --ledger to keep trials apart",
+            hint="name another --ledger for trials",
         )
     after = (spent + compose(events, cap.adjacency)).epsilon(cap.delta)
     if after > cap.epsilon:

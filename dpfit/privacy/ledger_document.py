@@ -348,6 +348,6 @@ def _chained(content: Json, tip: str) -> Json:
 def _damaged(path: str, what: str) -> PrivacyError:
     return PrivacyError(
         f"{path}: damaged ledger: {what}",
-        hint="what was spent cannot be known from it: restore a copy that holds every run, or name "
-        "the ledger if this is another file",
+        hint="what was spent cannot be known from it: restore a copy that holds every run; if this "
+        "file never was a ledger, name another",
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics import r2_score
 
 from dpfit import AssumedFactWarning, SparseRegressor, load_model
 from dpfit.errors import PrivacyError
@@ -69,10 +70,30 @@ def test_a_seeded_fit_is_that_of_the_command_line(dpfit: Any, roles: tuple[str, 
 def test_a_count_is_its_rate_times_its_exposure() -> None:
     """The logarithm of an exposure is an offset; without one it is 1."""
     fitted = unfitted().fit(X, COUNTS, exposure=EXPOSURE)
-    rates = fitted.predict(X)
+    rates = fitted.predict(X, exposure=np.ones(80))
     np.testing.assert_allclose(fitted.predict(X, exposure=EXPOSURE), rates * EXPOSURE, rtol=1e-12)
-    np.testing.assert_allclose(fitted.predict(X, offset=OFFSET), rates * np.exp(OFFSET), rtol=1e-12)
-    np.testing.assert_array_equal(fitted.predict(X, exposure=np.ones(80)), rates)
+    both = fitted.predict(X, exposure=EXPOSURE, offset=OFFSET)
+    np.testing.assert_allclose(both, rates * EXPOSURE * np.exp(OFFSET), rtol=1e-12)
+    plain = unfitted(max_exposure=None).fit(X, COUNTS)
+    np.testing.assert_array_equal(plain.predict(X, exposure=np.ones(80)), plain.predict(X))
+
+
+@pytest.mark.parametrize("roles", [("exposure",), ("offset",), ("offset", "exposure")])
+def test_what_a_model_was_fitted_with_it_predicts_with(
+    roles: tuple[str, ...], tmp_path: Path
+) -> None:
+    """As the command line wants the column: an exposure of 1 would be taken without a word."""
+    given = {role: {"offset": OFFSET, "exposure": EXPOSURE}[role] for role in roles}
+    fitted = unfitted().fit(X, COUNTS, **given)
+    fitted.save(tmp_path / "a.model.json")
+    for one in (fitted, load_model(tmp_path / "a.model.json")):
+        for missing in roles:
+            some = {role: given[role] for role in roles if role != missing}
+            for call in (one.predict, lambda X, one=one, **others: one.score(X, COUNTS, **others)):
+                with pytest.raises(ValueError, match=f"fitted with {missing}, .* {missing}=;"):
+                    call(X, **some)
+        wanted = r2_score(COUNTS, one.predict(X, **given), sample_weight=EXPOSURE)
+        assert one.score(X, COUNTS, EXPOSURE, **given) == wanted
 
 
 @pytest.mark.filterwarnings("ignore::dpfit.PrivacyWarning")
@@ -80,7 +101,8 @@ def test_exposures_make_a_difference() -> None:
     """Counts that are nothing but exposure have one rate; without it they seem to differ."""
     exposure = np.where(X[:, 0] > 0.0, 4.0, 1.0)
     one = unfitted(non_private=True, eps=None, delta=None, target_range=(0.0, 4.0))
-    with_exposure = one.fit(X, exposure, exposure=exposure).predict(X)
+    with_exposure = one.fit(X, exposure, exposure=exposure)
+    with_exposure = with_exposure.predict(X, exposure=np.ones(80))
     assert with_exposure.max() - with_exposure.min() < 0.2
     without = one.set_params(max_exposure=None).fit(X, exposure).predict(X)
     assert without.max() - without.min() > 1.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from scipy.io import mmwrite
 from scipy.sparse import coo_array, csr_array
 
-from dpfit import MatrixCompleter, load_model
+from dpfit import AssumedFactWarning, MatrixCompleter, PrivacyWarning, load_model
 
 N_USERS, N_ITEMS = 60, 8
 
@@ -140,7 +142,8 @@ def test_a_file_of_python_loads(fitted: MatrixCompleter, tmp_path: Path) -> None
     again = load_model(tmp_path / "a.factors.parquet")
     assert isinstance(again, MatrixCompleter)
     np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
-    assert again.privacy_ == fitted.privacy_
+    assert again.privacy_ == replace(fitted.privacy_, ledger=None)
+    assert again.ledger_entry_ is None
     assert again.privacy_.record == "user"
     assert again.privacy_.adjacency == "add-remove"
 
@@ -155,3 +158,41 @@ def test_names_of_columns_are_items(tmp_path: Path) -> None:
     assert found.privacy_.assumed == {}
     found.save(tmp_path / "a.factors.parquet")
     assert load_model(tmp_path / "a.factors.parquet").feature_names_in_.tolist() == names
+
+
+def test_a_list_of_ratings_is_no_matrix(tmp_path: Path) -> None:
+    """Three columns are taken for three items with a warning, whatever the cells hold."""
+    ledger = tmp_path / "a.ledger.json"
+    users, items = X.nonzero()
+    listed = np.stack([users, items, X.data], axis=1)
+    for rows in (listed, TABLE[:, :3]):
+        with pytest.warns(PrivacyWarning, match=r"make coo_array\(\(ratings, \(users, items\)\)\)"):
+            MatrixCompleter(ledger=False, **SAID, n_users=len(rows)).fit(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(PrivacyWarning):
+            MatrixCompleter(ledger=ledger, **SAID, n_users=len(listed)).fit(listed)
+        MatrixCompleter(ledger=False, **SAID, n_users=N_USERS, n_items=3).fit(TABLE[:, :3])
+        MatrixCompleter(ledger=False, **SAID, n_users=N_USERS, n_items=3).fit(X[:, :3])
+        found = MatrixCompleter(ledger=False, **SAID, **FACTS)
+        found.fit(coo_array((listed[:, 2], (users, items)), shape=X.shape))
+    assert not ledger.exists()
+
+
+def test_what_is_assumed_of_a_matrix_is_told() -> None:
+    """By the parameters that declare it."""
+    with pytest.warns(AssumedFactWarning, match="n_users=60, n_items=8; declare them"):
+        MatrixCompleter(ledger=False, **SAID).fit(X)
+
+
+def test_numbers_of_columns_are_items(tmp_path: Path) -> None:
+    """Of a data frame of films by number: not their places."""
+    pandas = pytest.importorskip("pandas")
+    films = [10 * j for j in range(N_ITEMS)]
+    found = MatrixCompleter(ledger=False, **SAID, n_users=N_USERS)
+    found.fit(pandas.DataFrame(TABLE, columns=films))
+    assert found.model_.items == tuple(map(str, films))
+    found.save(tmp_path / "a.factors.parquet")
+    again = load_model(tmp_path / "a.factors.parquet")
+    frame = pandas.DataFrame(TABLE, columns=films)
+    np.testing.assert_array_equal(again.transform(frame), found.transform(frame))

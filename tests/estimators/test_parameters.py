@@ -28,7 +28,6 @@ from dpfit.algorithms.dp_gd import DpGd
 from dpfit.cli.complete_matrix import CompleteMatrixOptions
 from dpfit.cli.fit import FitOptions
 from dpfit.errors import PrivacyError, StorageError, UsageError
-from dpfit.estimators.python_words import python_words
 from labelled_rows import BUDGET, FACTS, labelled_rows
 
 X, Y = labelled_rows().X, labelled_rows().y
@@ -99,7 +98,23 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (SparseClassifier, {"tune": {}}, "^tune needs 2 to 200 combinations"),
     (SparseClassifier, {"tune": {"sparsity": [1, 2.5]}}, "^tune sparsity has a value that is not"),
     (SparseClassifier, {"tune": {"sparsity": [1, True]}}, "^tune sparsity has a value that is not"),
-    (SparseClassifier, {"tune": {"eps": [1, 2]}}, "^tune eps: cannot .* known are .*step_size"),
+    (SparseClassifier, {"tune": {"eps": [1, 2]}}, "known are sparsity, iterations, residual_clip$"),
+    (
+        SparseClassifier,
+        {"tune": {"eps": [1, 2]}, "algo": "dp-gd"},
+        "^tune eps: cannot .* known are sparsity, iterations, step_size, residual_clip$",
+    ),
+    (
+        SparseClassifier,
+        {"tune": {"max_iter": [1, 2]}, "algo": "magic"},
+        "^tune max_iter: cannot .* known are .*ridge",
+    ),
+    (MedianRegressor, {"tune": {"eps": [1, 2]}}, "known are sparsity, smoothing, ridge, noise$"),
+    (
+        SparseClassifier,
+        {"tune": {"step-size": [1, 2], "step_size": [3, 4]}, "algo": "dp-gd"},
+        "^tune names step_size twice",
+    ),
     (SparseClassifier, {"tune": {"step_size": [1, 2]}}, "^step_size is no setting of algo="),
     (SparseClassifier, {"tune": {"sparsity": [1, 2]}, "sparsity": 3}, "and sparsity exclude each"),
     (SparseClassifier, {"tune": {"sparsity": [1, 2]}, "dense": True}, "^dense and sparsity excl"),
@@ -142,18 +157,10 @@ def test_what_is_wrong_is_said_in_parameters(
     assert not ledger.exists()
 
 
-def test_words() -> None:
-    """Options with values, without, and in the middle of a name."""
-    assert python_words("--n-rows must be at least 1") == "n_rows must be at least 1"
-    assert python_words("--algo dp-gd has --loss huber") == "algo='dp-gd' has loss='huber'"
-    assert python_words("see `dpfit budget`; a well-known -- thing") == (
-        "see `dpfit budget`; a well-known -- thing"
-    )
-
-
 def test_assumed_facts_are_warned_of(tmp_path: Path) -> None:
-    """By name, where the fit is called; declared ones are not."""
-    with pytest.warns(AssumedFactWarning, match="n_rows, n_features, loss, labels") as caught:
+    """With their values, where the fit is called; declared ones are not."""
+    said = r"n_rows=80, n_features=12, loss='logistic', labels=\[-1.0, 1.0\]; declare"
+    with pytest.warns(AssumedFactWarning, match=said) as caught:
         fitted = SparseClassifier(ledger=False, **BUDGET).fit(X, Y)
     assert [warning.filename for warning in caught] == [__file__]
     assert set(fitted.privacy_.assumed) == {"rows", "features", "loss", "labels"}
@@ -164,6 +171,20 @@ def test_assumed_facts_are_warned_of(tmp_path: Path) -> None:
         # A table's width is that of every record, so it needs no declaration.
         facts = {name: value for name, value in FACTS.items() if name != "n_features"}
         SparseClassifier(ledger=False, **BUDGET, **facts).fit(X.toarray(), Y)
+
+
+def test_a_run_that_makes_a_ledger_unbounded_says_so(tmp_path: Path) -> None:
+    """As the command line does; without a ledger nothing is lost."""
+    path = tmp_path / "a.ledger.json"
+    for others in ({"seed": 1}, {"non_private": True}, {"algo": "gd"}):
+        one = SparseClassifier(**BUDGET, **FACTS, **others)
+        with pytest.warns(PrivacyWarning, match=f"private, and {path} counts as unbounded from"):
+            one.set_params(ledger=path).fit(X, Y)
+        with pytest.warns(PrivacyWarning, match="the model is not private$"):
+            one.set_params(ledger=False).fit(X, Y)
+    completer = MatrixCompleter(ledger=path, rating_range=(-1, 1), seed=1, **BUDGET)
+    with pytest.warns(PrivacyWarning, match=f"{path} counts as unbounded"):
+        completer.fit(X)
 
 
 def test_a_warning_that_is_an_error_costs_nothing(tmp_path: Path) -> None:

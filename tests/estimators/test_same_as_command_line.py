@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def test_what_python_saved_predicts_on_the_command_line(dpfit: Any) -> None:
     np.testing.assert_array_equal(fitted.predict_proba(X)[:, 1], chance)
     again = load_model("python.model.json")
     np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
-    assert again.privacy_ == fitted.privacy_
+    assert again.privacy_ == replace(fitted.privacy_, ledger=None)
     with pytest.raises(StorageError, match="force"):
         fitted.save("python.model.json")
 
@@ -176,13 +177,97 @@ def test_columns_with_names_are_found_by_them(dpfit: Any) -> None:
     np.testing.assert_array_equal(again.predict(frame), said)
 
 
-def test_a_model_of_levels_is_for_the_command_line(dpfit: Any) -> None:
-    """One whose columns an array does not have says where it can be used."""
-    Path("t.csv").write_text("c,y\n" + "a,0\nb,1\n" * 20)
+@pytest.mark.parametrize("first", [0, 5])
+def test_columns_with_numbers_are_found_by_them(dpfit: Any, first: int) -> None:
+    """As by names: a header of digits is what pandas writes; a label or exposure may have one."""
+    pandas = pytest.importorskip("pandas")
+    whole = pandas.DataFrame(np.column_stack([X.toarray(), Y, np.ones(80)]))
+    whole.columns = range(first, first + 14)
+    frame, target = whole[range(first, first + 12)], whole[first + 12]
+    one = SparseClassifier(ledger=False, **BUDGET, **FACTS, max_weight=1.0)
+    fitted = one.fit(frame, target, sample_weight=whole[first + 13])
+    assert fitted.model_.label_column == str(first + 12)
+    fitted.save("frame.model.json")
+    whole[whole.columns[::-1]].to_csv("frame.csv", index=False)
+    said = numbers(dpfit("predict", "frame.model.json", "frame.csv"))
+    np.testing.assert_array_equal(fitted.predict(frame), said)
+    np.testing.assert_array_equal(load_model("frame.model.json").predict(frame), said)
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict(frame[frame.columns[::-1]])
+    assert list(frame.columns) == list(range(first, first + 12))
+
+
+def told_by_a_file(fit: str) -> tuple[str, ...]:
+    """Files and words of a fit whose columns the command line makes."""
+    cells = "1,a,0,0.5\n2,b,1,0.5\n" * 20
+    Path("t.csv").write_text("n,c,y,o\n" + cells)
     Path("t.toml").write_text('label = "y"\n[columns]\nc = { levels = ["a", "b"] }\n')
-    dpfit("fit", "t.csv", "--schema", "t.toml", "--eps", "4", "--delta", "1e-3")
-    with pytest.raises(ValueError, match="dpfit predict"):
-        load_model("t.model.json")
+    Path("h.toml").write_text('label = "y"\n[columns]\nc = { role = "categorical" }\n')
+    Path("r.toml").write_text(
+        'label = "y"\n[columns]\nc = { role = "ignore" }\nn = { range = [0, 4] }\n'
+    )
+    Path("o.toml").write_text('label = "y"\n[columns]\nc = { role = "ignore" }\n')
+    return {
+        "levels": ("--schema", "t.toml"),
+        "hashes": ("--schema", "h.toml", "--hash-bits", "3"),
+        "ranges": ("--schema", "r.toml"),
+        "offsets": ("--schema", "o.toml", "--offset", "o"),
+    }[fit]
+
+
+NAMES = {
+    "levels": ["n", "c=a", "c=b", "o"],
+    "hashes": None,
+    "ranges": ["n", "o"],
+    "offsets": ["n"],
+}
+
+
+@pytest.mark.parametrize("fit", NAMES)
+def test_a_model_of_columns_of_files_can_be_looked_at(dpfit: Any, fit: str) -> None:
+    """Its coefficients and promise are told; where it predicts is said when it is asked to."""
+    words = told_by_a_file(fit)
+    dpfit("fit", "t.csv", *words, "--eps", "4", "--delta", "1e-3", "-o", "t.model.json")
+    loaded = load_model("t.model.json")
+    assert loaded.coef_.shape == (1, loaded.n_features_in_)
+    assert 3.9 < loaded.privacy_.epsilon <= 4.0
+    names = getattr(loaded, "feature_names_in_", None)
+    assert NAMES[fit] == (None if names is None else names.tolist())
+    rows = np.zeros((2, loaded.n_features_in_))
+    for predict in (loaded.predict, loaded.predict_proba, loaded.decision_function):
+        with pytest.raises(ValueError, match="predict with `dpfit predict`"):
+            predict(rows)
+    with pytest.raises(ValueError, match="predict with `dpfit predict`"):
+        loaded.score(rows, [0, 1])
+    loaded.save("again.model.json")
+    assert Path("again.model.json").read_bytes() == Path("t.model.json").read_bytes()
+
+
+def test_a_file_that_is_no_model(dpfit: Any) -> None:
+    """Is named."""
     Path("bad.json").write_text("{}")
     with pytest.raises(ValueError, match=r"bad\.json"):
         load_model("bad.json")
+
+
+def test_a_loaded_model_does_not_know_its_ledger(dpfit: Any) -> None:
+    """A model file names none; that the run was charged to none is another thing."""
+    nowhere = SparseClassifier(ledger=False, **BUDGET, **FACTS).fit(X, Y)
+    charged = SparseClassifier(ledger="a.ledger.json", **BUDGET, **FACTS).fit(X, Y)
+    assert nowhere.privacy_.ledger is False
+    assert str(nowhere.privacy_).endswith("charged to no ledger")
+    assert str(charged.privacy_).endswith("charged to a.ledger.json")
+    charged.save("a.model.json")
+    loaded = load_model("a.model.json")
+    assert loaded.privacy_.ledger is None
+    assert loaded.ledger_entry_ is None
+    assert "charged to" not in str(loaded.privacy_)
+    assert str(loaded.privacy_).endswith("does not tell the ledger that was charged")
+
+
+def test_what_is_shown_is_short() -> None:
+    """The events of a charge are for computing with, and the provenance for files."""
+    fitted = SparseClassifier(algo="dp-iht", sparsity=4, ledger=False, **BUDGET, **FACTS).fit(X, Y)
+    assert "epsilon=" in repr(fitted.privacy_)
+    assert len(repr(fitted.privacy_)) < 600
+    assert len(repr(fitted.model_)) < 1200

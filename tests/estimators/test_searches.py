@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier
 from sklearn.feature_selection import RFE, RFECV
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import (
     GridSearchCV,
     RandomizedSearchCV,
@@ -21,8 +23,16 @@ from sklearn.model_selection import (
     learning_curve,
 )
 from sklearn.multioutput import ClassifierChain
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
 
 from dpfit import PrivacyWarning, SparseClassifier
 from dpfit.errors import PrivacyError
@@ -160,3 +170,59 @@ def test_a_step_of_which_nothing_is_known_is_warned_of() -> None:
     """It says nothing of being stateless."""
     with pytest.warns(PrivacyWarning, match="plain"):
         make_pipeline(Plain(), "passthrough", unfitted()).fit(X, Y)
+
+
+def by_column(*steps: Any, **others: Any) -> ColumnTransformer:
+    return ColumnTransformer([(f"s{k}", one, [k]) for k, one in enumerate(steps)], **others)
+
+
+LEVELS = [[-0.75, 0.75]]
+FIXED = SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
+TOLD = {
+    "given categories": by_column(OneHotEncoder(categories=LEVELS), FunctionTransformer()),
+    "given orders": by_column(OrdinalEncoder(categories=LEVELS), remainder="passthrough"),
+    "a constant": FIXED,
+    "a union": FeatureUnion([("a", Normalizer()), ("b", "drop"), ("c", "passthrough")]),
+    "inside": make_pipeline(by_column(make_pipeline(Normalizer(), FIXED)), PolynomialFeatures()),
+    "types": ColumnTransformer([("a", Normalizer(), make_column_selector())]),
+}
+
+
+@pytest.mark.parametrize("step", TOLD)
+def test_steps_that_are_told_all_are_no_reason_to_warn(step: str) -> None:
+    """Their parameters are what they would learn; any warning would be an error here."""
+    frame = pytest.importorskip("pandas").DataFrame(X.toarray()) if step == "types" else X.toarray()
+    make_pipeline(TOLD[step], unfitted(n_features=None)).fit(frame, Y)
+
+
+LEARN = {
+    "s1": by_column(OneHotEncoder(categories=LEVELS), StandardScaler()),
+    "s0": by_column(OneHotEncoder()),
+    "s0, x__remainder": by_column(OrdinalEncoder(), remainder=StandardScaler()),
+    "s0__b": by_column(FeatureUnion([("a", Normalizer()), ("b", MaxAbsScaler())])),
+    "s0__maxabsscaler": by_column(make_pipeline(Normalizer(), MaxAbsScaler())),
+    "s0, x__s1": by_column(
+        OneHotEncoder(categories=LEVELS, max_categories=2),
+        OrdinalEncoder(categories="auto"),
+    ),
+    "s0, x__s1, x__s2": by_column(
+        SimpleImputer(),
+        SimpleImputer(strategy="constant", fill_value=0.0),
+        SimpleImputer(strategy="constant", keep_empty_features=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("names", LEARN)
+def test_steps_inside_that_learn_are_named(names: str) -> None:
+    """Each, and no other, by the path to it."""
+    pipeline = Pipeline([("x", LEARN[names]), ("y", unfitted(n_features=None))])
+    with pytest.warns(PrivacyWarning, match=f"learns in x__{names} is outside"):
+        pipeline.fit(X.toarray(), Y)
+
+
+def test_columns_that_are_chosen_by_their_cells_are_learnt() -> None:
+    """By a function of the user, which may look at anything."""
+    step = ColumnTransformer([("a", Normalizer(), lambda rows: [int(rows[0, 0] > 0)])])
+    with pytest.warns(PrivacyWarning, match="learns in columntransformer is outside"):
+        make_pipeline(step, unfitted(n_features=None)).fit(X.toarray(), Y)

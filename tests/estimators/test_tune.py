@@ -65,6 +65,14 @@ def test_the_whole_search_is_one_charge_that_of_the_command_line(dpfit: Any) -> 
     assert fitted.ledger_entry_["events"] == ours["events"]
 
 
+@pytest.mark.filterwarnings("ignore::dpfit.PrivacyWarning")
+def test_a_setting_has_two_spellings() -> None:
+    """That of the command line is the same search."""
+    wanted = unfitted(seed=7).fit(X, Y).search_
+    as_there = {"sparsity": GRID["sparsity"], "step-size": GRID["step_size"]}
+    assert unfitted(seed=7, tune=as_there).fit(X, Y).search_ == wanted
+
+
 def test_what_it_found_and_cost_is_said() -> None:
     """The model is one of the candidates, and the charge of all runs is that of the fit."""
     fitted = unfitted().fit(X, Y)
