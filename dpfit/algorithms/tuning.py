@@ -70,7 +70,7 @@ def tune(curator: Curator, scale: PublicScale, clip: float | None) -> Tuning:
         return Tuning(math.log(p / (1.0 - p)), clip or _class_clip(imbalance), _noise(imbalance))
     if scale.counts:
         mean, offset = released_rate(curator)
-        tau = clip or max(scale.count_unit, min(2.0 * mean, _MOST_COUNT_CLIP))
+        tau = clip or _count_clip(scale, mean)
         return Tuning(offset, tau, COUNT_NOISE, curvature_of(mean))
     offset = min(max(curator.target_mean(label), 0.0), 1.0) - 0.5
     return Tuning(offset, clip or scale.value_clip, VALUE_NOISE)
@@ -99,6 +99,17 @@ def rules(scale: PublicScale, clip: float | None) -> dict[str, Setting]:
             u = "1 - k/(k - 1) (1 - sum p^2), p the released class shares"
         return {"residual_clip": clip or "0.1 + 0.2 u", "score_noise": "1 + 0.5 u", "u": u}
     if scale.counts:
-        tau = f"max({scale.count_unit:.6g}, min(2 p, {_MOST_COUNT_CLIP})), p the released mean"
-        return {"residual_clip": clip or tau, "score_noise": COUNT_NOISE, "u": None}
-    return {"residual_clip": clip or scale.value_clip, "score_noise": VALUE_NOISE, "u": None}
+        return {"residual_clip": clip or _count_clip_rule(scale), "score_noise": COUNT_NOISE}
+    return {"residual_clip": clip or scale.value_clip, "score_noise": VALUE_NOISE}
+
+
+def _count_clip(scale: PublicScale, mean: float) -> float:
+    return max(scale.count_unit, min(2.0 * mean, _MOST_COUNT_CLIP))
+
+
+def _count_clip_rule(scale: PublicScale) -> Setting:
+    """Of counts up to five the mean decides nothing: one count is the clip."""
+    one = scale.count_unit
+    if one >= _MOST_COUNT_CLIP:
+        return one
+    return f"max({one:.6g}, min(2 p, {_MOST_COUNT_CLIP})), p the released mean"

@@ -218,7 +218,10 @@ class FitRequest:
         if self.without_noise:
             raise UsageError("--tune needs noise: a run without it can be repeated at will")
         if self.unit is not None or self.max_rows_per_unit is not None:
-            raise UsageError("--tune scores rows, and so does not go with --unit")
+            raise UsageError(
+                "--tune scores rows, and so does not go with --unit",
+                hint="leave --tune out: default settings follow from public numbers",
+            )
         if self.printed:
             raise UsageError("--tune goes with --calibration exact only")
         if self.algorithm == "median-objective":
