@@ -98,7 +98,10 @@ class FeatureMap:
             name for name in roles if name not in names and roles[name].role not in SINGLE_ROLES
         ]
         if absent:
-            raise UsageError(f"roles are given for columns that are not there: {_listed(absent)}")
+            raise UsageError(
+                f"roles are given for columns that are not there: {listed_names(absent)}",
+                hint="compare the names in the schema with the header (case and blanks matter)",
+            )
         chosen: list[tuple[str, ColumnRole]] = []
         ignored: list[str] = []
         for name in names:
@@ -108,7 +111,10 @@ class FeatureMap:
             else:
                 chosen.append((name, _settled(name, role, hash_bits)))
         if not chosen:
-            raise UsageError("no column is left to be a feature")
+            raise UsageError(
+                "no column is left to be a feature",
+                hint="label, weight, unit and ignored columns are none: is --delimiter right?",
+            )
         return cls(*_placed(chosen, hash_bits), tuple(ignored), na)
 
     @property
@@ -172,7 +178,7 @@ class FeatureMap:
         if len(missing) == len(self.columns):
             raise DataError("none of the expected columns is there", path=path, hint=absent_hint)
         n_extra = len(names - self.known)
-        problems = [f"missing columns: {_listed(missing)}"] if missing else []
+        problems = [f"missing columns: {listed_names(missing)}"] if missing else []
         if n_extra and not ignore_new:
             problems.append("1 extra column" if n_extra == 1 else f"{n_extra} extra columns")
         if problems:
@@ -303,6 +309,7 @@ def hashed_feature(name: str, value: str, bits: int) -> int:
     return int.from_bytes(digest, "little") & ((1 << bits) - 1)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed_names(names: Sequence[str]) -> str:
+    """The first ten, in quotes, and how many more."""
     shown = ", ".join(f"'{one_line(name)}'" for name in names[:10])
     return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"

@@ -341,7 +341,10 @@ class FitRequest:
             The algorithm, the printed noise, the offsets or the sparsity mode are for others.
         """
         if self.unit is not None and loss == "absolute":
-            raise UsageError("--loss absolute has no algorithm for --unit")
+            raise UsageError(
+                "--loss absolute has no algorithm for --unit",
+                hint="keep one row of each unit yourself, and leave --unit out",
+            )
         if not self.traits.fits(loss):
             able = [name for name, one in ALGORITHMS.items() if loss in (one.losses or ())]
             raise UsageError(
