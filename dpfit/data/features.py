@@ -109,13 +109,13 @@ class FeatureMap:
             if role.role in ("ignore", *SINGLE_ROLES):
                 ignored.append(name)
             else:
-                chosen.append((name, _settled(name, role, hash_bits)))
+                chosen.append((name, role))
         if not chosen:
             raise UsageError(
                 "no column is left to be a feature",
                 hint="label, weight, unit and ignored columns are none: is --delimiter right?",
             )
-        return cls(*_placed(chosen, hash_bits), tuple(ignored), na)
+        return cls(*_placed(_settled(chosen, hash_bits), hash_bits), tuple(ignored), na)
 
     @property
     def n_features(self) -> int:
@@ -262,19 +262,32 @@ def _read_column(entry: Any) -> tuple[str, ColumnRole]:
     return name, ColumnRole(role, range=(float(low), float(high)))
 
 
-def _settled(name: str, role: ColumnRole, hash_bits: int | None) -> ColumnRole:
-    """The role a feature column really gets: a categorical one without levels is hashed."""
-    if role.role == "numeric" or (role.role == "categorical" and role.levels is not None):
-        return role
-    if hash_bits is None:
-        hint = "give --hash-bits B, for instance 10"
-        missing = "hash size"
-        if role.role == "categorical":
-            hint += ", or declare its levels in the --schema file"
-            missing = "levels"
-        message = f"column '{one_line(name)}' is {role.role} but has no {missing}"
-        raise UsageError(message, hint=hint)
-    return ColumnRole("hashed")
+def _settled(
+    chosen: Sequence[tuple[str, ColumnRole]], hash_bits: int | None
+) -> list[tuple[str, ColumnRole]]:
+    """The roles feature columns really get: a categorical one without levels is hashed."""
+    unsized = [
+        (name, role)
+        for name, role in chosen
+        if role.role == "hashed" or (role.role == "categorical" and role.levels is None)
+    ]
+    if unsized and hash_bits is None:
+        raise _without_size(unsized)
+    hashed = {name for name, _ in unsized}
+    return [(name, ColumnRole("hashed") if name in hashed else role) for name, role in chosen]
+
+
+def _without_size(columns: Sequence[tuple[str, ColumnRole]]) -> UsageError:
+    """All columns of the first one's role at once."""
+    role = columns[0][1].role
+    names = [name for name, other in columns if other.role == role]
+    hint, missing = "give --hash-bits B, for instance 10", "hash size"
+    if role == "categorical":
+        hint += f", or declare {'its' if len(names) == 1 else 'their'} levels in the --schema file"
+        missing = "levels"
+    if len(names) == 1:
+        return UsageError(f"column {listed_names(names)} is {role} but has no {missing}", hint=hint)
+    return UsageError(f"columns {listed_names(names)} are {role} but have no {missing}", hint=hint)
 
 
 def _placed(
