@@ -64,7 +64,8 @@ class PublicScale:
     def value_clip(self) -> float:
         """tau for a target that is a value, of its range.
 
-        Counts: a clip below one count would scale the rates of rare events down.
+        Counts: a clip below one count would scale the rates of rare events down. One count cuts
+        what larger ones add, 5 % of the total of motor claims.
         """
         return max(self.count_unit, 0.1) if self.counts else 0.2
 

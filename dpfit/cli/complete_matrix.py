@@ -99,12 +99,12 @@ def complete_matrix(options: CompleteMatrixOptions) -> None:
 
     streams = options.streams()
     signals.install(options.timeout)
-    if options.json and options.output == "-" and not options.dry_run:
+    if options.json and options.output == "-":
         raise UsageError("--json and -o - both want standard output")
     with streams.waiting_for(options.inputs):
         inputs = MatrixInputs.from_options(options)
     inputs.check_before_reading(writes=not options.dry_run)
-    report_before_reading(inputs.request, options, inputs.files.ledger.path, streams)
+    report_before_reading(inputs.request, options, inputs.files, streams)
     fitted, items = inputs.load(streams)
     report_assumed(fitted.plan.facts, inputs.request.budget, streams, records="users")
     if options.dry_run:

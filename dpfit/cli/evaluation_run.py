@@ -37,7 +37,7 @@ def evaluate_privately(options: EvaluateOptions, model: LinearModel) -> None:
     reads = [*reader.paths, options.model, options.config]
     files.check_apart_from(reads, writes=not options.dry_run)
     files.ledger.check(evaluation.events)
-    report_before_reading(request, options, files.ledger.path, streams, what="evaluation")
+    report_before_reading(request, options, files, streams, what="evaluation")
     for text in evaluation.warnings:
         streams.warn(text)
     evaluation.read(reader, files.source)

@@ -74,12 +74,12 @@ def fit(options: FitOptions) -> None:
 
     streams = options.streams()
     signals.install(options.timeout)
-    if options.json and options.output == "-" and not options.dry_run:
+    if options.json and options.output == "-":
         raise UsageError("--json and -o - both want standard output")
     with streams.waiting_for(options.inputs):
         inputs = FitInputs.from_options(options)
     inputs.check_before_reading(writes=not options.dry_run)
-    report_before_reading(inputs.request, options, inputs.files.ledger.path, streams)
+    report_before_reading(inputs.request, options, inputs.files, streams)
     if options.algo == "auto":
         streams.step(f"--algo auto: {inputs.request.algorithm}")
     with inputs.workers() as workers:

@@ -86,6 +86,7 @@ def _summary(fitted: LinearFit, inputs: FitInputs) -> list[tuple[str, str]]:
         ("data", f"{request.dataset}: {shape}"),
         ("algorithm", f"{plan.algorithm.name}, {plan.loss.name} loss"),
         *settings,
+        ("protects", _protected(fitted)),
         ("row map", f"{plan.grid.row_map} to norm {plan.grid.row_norm:g}"),
         ("charge", charge_text(plan.events, request)),
         ("calibration", request.calibration),
@@ -98,4 +99,18 @@ def _summary(fitted: LinearFit, inputs: FitInputs) -> list[tuple[str, str]]:
 def _noise(fitted: LinearFit) -> str:
     if fitted.request.without_noise:
         return "none"
-    return f"{listed(fitted.plan.noise_multipliers())} (times the largest share of a record)"
+    record = "record" if fitted.request.owners is None else "unit"
+    return f"{listed(fitted.plan.noise_multipliers())} (times the largest share of a {record})"
+
+
+def _protected(fitted: LinearFit) -> str:
+    """Whom the guarantee is for."""
+    request, rule = fitted.request, fitted.request.owners
+    if not request.private:
+        return "nobody"
+    if rule is None:
+        return "every single row, not all rows of a person: see --unit"
+    return (
+        f"all rows of one {rule.column}: {fitted.plan.facts.integer('units')} units, "
+        f"{rule.max_rows} rows of each at most, together like {rule.clip:.4g}"
+    )

@@ -58,6 +58,7 @@ def _summary(fitted: MatrixFit, files: RunFiles) -> list[tuple[str, str]]:
         ("data", f"{request.dataset}: {shape}"),
         ("algorithm", f"{request.algorithm}, {noise} noise, {request.users_loss} loss"),
         ("settings", listed(plan.algorithm.settings())),
+        ("protects", "all ratings of one user" if request.private else "nobody"),
         ("charge", charge_text(plan.events, request)),
     ]
     rows += [("model", files.model_path), ("ledger", files.ledger.path)]

@@ -94,7 +94,9 @@ class RunFiles:
         )
 
     def check_apart_from(self, inputs: Iterable[str | None], *, writes: bool) -> None:
-        """Refuse outputs that cannot or must not be written.
+        """Refuse outputs that cannot or must not be written; a dry run, as the run itself would.
+
+        An earlier model alone does not end a dry run: it is told, see :meth:`needs_force`.
 
         Parameters
         ----------
@@ -112,13 +114,19 @@ class RunFiles:
         lock = lock_name(self.ledger.path)
         for path in (self.ledger.path, lock):
             check_apart(path, reads)
-        if writes and self.model_path == "-":
-            require_standard_output()
-        elif writes:
+        if self.model_path != "-":
             reads += [self.ledger.path, lock]
-            check_target(self.model_path, force=self.force, reads=reads, replaces_models_only=True)
-        if writes:
-            check_writable(self.ledger.path, overwrite=True)
+            force = self.force or not writes
+            check_target(self.model_path, force=force, reads=reads, replaces_models_only=True)
+        elif writes:
+            require_standard_output()
+        check_writable(self.ledger.path, overwrite=True)
+
+    @property
+    def needs_force(self) -> bool:
+        """Whether the run would be refused for an earlier model."""
+        path = self.model_path
+        return not self.force and path != "-" and os.path.isfile(path)
 
 
 def _stem(options: FileOptions, suffix: str) -> str:

@@ -12,6 +12,7 @@ from dpfit.fitting.charge import charge_of
 from dpfit.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
+    from dpfit.cli.run_files import RunFiles
     from dpfit.privacy.calibration import Budget
     from dpfit.privacy.events import Event
     from dpfit.privacy.public_facts import PublicFacts
@@ -33,14 +34,25 @@ class Request(Protocol):
 
 
 def report_before_reading(
-    request: Request, options: ChargeOptions, ledger: str, streams: Streams, *, what: str = "model"
+    request: Request,
+    options: ChargeOptions,
+    files: RunFiles,
+    streams: Streams,
+    *,
+    what: str = "model",
 ) -> None:
-    """Warn of a run that is not private; ``what`` names what it releases."""
+    """Warn of a run that is not private; ``what`` names what it releases.
+
+    A dry run tells instead what the run would be refused for and may yet be mended.
+    """
     if not options.dry_run and not request.private:
         why = "there is no noise" if request.without_noise else "--seed repeats the noise"
         streams.warn(
-            f"{why}: the {what} is not private, and {ledger} counts as unbounded from now on"
+            f"{why}: the {what} is not private, and {files.ledger.path} counts as unbounded "
+            "from now on"
         )
+    if options.dry_run and files.needs_force:
+        streams.inform(f"{files.model_path}: exists; the run needs --force to replace it")
 
 
 def report_assumed(
@@ -69,9 +81,23 @@ def charge_text(events: Sequence[Event], request: Request) -> str:
 
 
 def listed(values: Mapping[str, object]) -> str:
-    """Names with their values, in one line."""
-    texts = {k: f"{v:.6g}" if isinstance(v, float) else str(v) for k, v in values.items()}
-    return ", ".join(f"{name} {text}" for name, text in texts.items())
+    """Names, as options spell them, with their values, in one line; what has none is left out."""
+    return ", ".join(
+        f"{name.replace('_', '-')} {_told(value)}"
+        for name, value in values.items()
+        if value is not None
+    )
+
+
+def _told(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Mapping):
+        return f"({listed(value)})"
+    # A value of several words is a rule, such as 0.1 + 0.2 u.
+    return f"= {value}" if isinstance(value, str) and " " in value else str(value)
 
 
 def _shown(value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from enum import Enum, auto
 
 from dpfit.data.schema import one_line
@@ -13,7 +14,6 @@ class Cause(Enum):
     """Why a cell was refused, as far as there is advice about it."""
 
     MISSING = auto()
-    TEXT = auto()
     LEVEL = auto()
     LABEL = auto()
     ATTRIBUTE = auto()
@@ -40,18 +40,41 @@ def advice(cause: Cause | None, column: str, *, predicting: bool) -> str | None:
 _NEEDED = "every record needs its own; --missing zero is for features"
 _BY_SCHEMA = {
     Cause.MISSING: "see --missing zero",
-    Cause.TEXT: 'in a --schema file: [columns.{key}] role = "ignore", or give it levels',
     Cause.LEVEL: "add it to the levels of column {name}, or give it other = true",
     Cause.LABEL: "correct --labels or the schema (case and blanks matter)",
     Cause.ATTRIBUTE: _NEEDED,
 }
 _BY_MODEL = {
     Cause.MISSING: "see --missing zero",
-    Cause.TEXT: "column {name} held numbers when the model was fitted",
     Cause.LEVEL: "only a model fitted with other = true for column {name} takes other levels",
     Cause.LABEL: "compare the classes in the model file (case and blanks matter)",
     Cause.ATTRIBUTE: _NEEDED,
 }
+
+
+def text_advice(columns: Sequence[str], *, predicting: bool) -> str:
+    """The hint where columns hold text instead of numbers.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Their names; one stands in the hint.
+    predicting : bool
+        Whether a model rules the columns.
+    """
+    if len(columns) > 1:
+        if predicting:
+            return "they held numbers when the model was fitted"
+        return (
+            'in a --schema file give each under [columns] its levels, or role = "hashed" (with '
+            '--hash-bits 10) or "ignore"'
+        )
+    if predicting:
+        return f"column {one_line(columns[0])} held numbers when the model was fitted"
+    return (
+        f'in a --schema file: [columns.{_toml_key(columns[0])}] role = "ignore", or give it '
+        'levels, or role = "hashed" with --hash-bits 10'
+    )
 
 
 def unknown_label(*, predicting: bool) -> str:

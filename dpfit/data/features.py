@@ -98,7 +98,10 @@ class FeatureMap:
             name for name in roles if name not in names and roles[name].role not in SINGLE_ROLES
         ]
         if absent:
-            raise UsageError(f"roles are given for columns that are not there: {_listed(absent)}")
+            raise UsageError(
+                f"roles are given for columns that are not there: {listed_names(absent)}",
+                hint="compare the names in the schema with the header (case and blanks matter)",
+            )
         chosen: list[tuple[str, ColumnRole]] = []
         ignored: list[str] = []
         for name in names:
@@ -106,10 +109,13 @@ class FeatureMap:
             if role.role in ("ignore", *SINGLE_ROLES):
                 ignored.append(name)
             else:
-                chosen.append((name, _settled(name, role, hash_bits)))
+                chosen.append((name, role))
         if not chosen:
-            raise UsageError("no column is left to be a feature")
-        return cls(*_placed(chosen, hash_bits), tuple(ignored), na)
+            raise UsageError(
+                "no column is left to be a feature",
+                hint="label, weight, unit and ignored columns are none: is --delimiter right?",
+            )
+        return cls(*_placed(_settled(chosen, hash_bits), hash_bits), tuple(ignored), na)
 
     @property
     def n_features(self) -> int:
@@ -172,7 +178,7 @@ class FeatureMap:
         if len(missing) == len(self.columns):
             raise DataError("none of the expected columns is there", path=path, hint=absent_hint)
         n_extra = len(names - self.known)
-        problems = [f"missing columns: {_listed(missing)}"] if missing else []
+        problems = [f"missing columns: {listed_names(missing)}"] if missing else []
         if n_extra and not ignore_new:
             problems.append("1 extra column" if n_extra == 1 else f"{n_extra} extra columns")
         if problems:
@@ -256,19 +262,32 @@ def _read_column(entry: Any) -> tuple[str, ColumnRole]:
     return name, ColumnRole(role, range=(float(low), float(high)))
 
 
-def _settled(name: str, role: ColumnRole, hash_bits: int | None) -> ColumnRole:
-    """The role a feature column really gets: a categorical one without levels is hashed."""
-    if role.role == "numeric" or (role.role == "categorical" and role.levels is not None):
-        return role
-    if hash_bits is None:
-        hint = "give --hash-bits B, for instance 10"
-        missing = "hash size"
-        if role.role == "categorical":
-            hint += ", or declare its levels in the --schema file"
-            missing = "levels"
-        message = f"column '{one_line(name)}' is {role.role} but has no {missing}"
-        raise UsageError(message, hint=hint)
-    return ColumnRole("hashed")
+def _settled(
+    chosen: Sequence[tuple[str, ColumnRole]], hash_bits: int | None
+) -> list[tuple[str, ColumnRole]]:
+    """The roles feature columns really get: a categorical one without levels is hashed."""
+    unsized = [
+        (name, role)
+        for name, role in chosen
+        if role.role == "hashed" or (role.role == "categorical" and role.levels is None)
+    ]
+    if unsized and hash_bits is None:
+        raise _without_size(unsized)
+    hashed = {name for name, _ in unsized}
+    return [(name, ColumnRole("hashed") if name in hashed else role) for name, role in chosen]
+
+
+def _without_size(columns: Sequence[tuple[str, ColumnRole]]) -> UsageError:
+    """All columns of the first one's role at once."""
+    role = columns[0][1].role
+    names = [name for name, other in columns if other.role == role]
+    hint, missing = "give --hash-bits B, for instance 10", "hash size"
+    if role == "categorical":
+        hint += f", or declare {'its' if len(names) == 1 else 'their'} levels in the --schema file"
+        missing = "levels"
+    if len(names) == 1:
+        return UsageError(f"column {listed_names(names)} is {role} but has no {missing}", hint=hint)
+    return UsageError(f"columns {listed_names(names)} are {role} but have no {missing}", hint=hint)
 
 
 def _placed(
@@ -303,6 +322,7 @@ def hashed_feature(name: str, value: str, bits: int) -> int:
     return int.from_bytes(digest, "little") & ((1 << bits) - 1)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed_names(names: Sequence[str]) -> str:
+    """The first ten, in quotes, and how many more."""
     shown = ", ".join(f"'{one_line(name)}'" for name in names[:10])
     return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"

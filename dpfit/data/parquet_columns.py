@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.types as pat
 
-from dpfit.data.advice import Cause, advice
+from dpfit.data.advice import Cause, text_advice
 from dpfit.data.encode import CellFault
+from dpfit.data.features import listed_names
 from dpfit.data.schema import one_line
 from dpfit.errors import DataError
+
+AS_TEXT: Final = "write the column as text, in pandas with .astype(str)"
+AS_NUMBERS: Final = "write the column as numbers: dates, for instance, as days since a fixed one"
 
 _INDEX_NAMES = ("index", "indices", "idx")
 _VALUE_NAMES = ("value", "values", "val")
@@ -102,24 +108,46 @@ def nested_fault(fields: list[pa.Field], path: str, *, predicting: bool) -> Data
     )
 
 
-def check_type(field: pa.Field, role: str, path: str, *, predicting: bool) -> None:
-    """Refuse a column whose type does not fit its role, by name."""
-    kind = field.type
-    name = one_line(field.name)
-    if role == "numeric" and not (is_number(kind) or pat.is_null(kind)):
-        hint = advice(Cause.TEXT, field.name, predicting=predicting)
-        raise DataError(f"column '{name}' is not numeric", path=path, hint=hint)
+def check_types(fields: Sequence[tuple[pa.Field, str]], path: str, *, predicting: bool) -> None:
+    """Refuse columns whose type does not fit their role, by name, all that are no numbers at once.
+
+    Parameters
+    ----------
+    fields : sequence of (pyarrow.Field, str)
+        Feature columns with their roles.
+    path : str
+        The file's name for errors.
+    predicting : bool
+        Whether a model rules the columns.
+    """
+    texts = [one.name for one, role in fields if role == "numeric" and not _may_be_number(one.type)]
+    if texts:
+        what = "column {} is not numeric" if len(texts) == 1 else "columns {} are not numeric"
+        hint = text_advice(texts, predicting=predicting)
+        raise DataError(what.format(listed_names(texts)), path=path, hint=hint)
+    for field, role in fields:
+        if role != "numeric" and not _may_be_text(field.type):
+            name = one_line(field.name)
+            raise DataError(
+                f"column '{name}' has a type that cannot be {role}", path=path, hint=AS_TEXT
+            )
+
+
+def _may_be_number(kind: pa.DataType) -> bool:
+    return is_number(kind) or bool(pat.is_null(kind))
+
+
+def _may_be_text(kind: pa.DataType) -> bool:
     plain = kind.value_type if pat.is_dictionary(kind) else kind
-    if role != "numeric" and not (
-        is_text(kind) or pat.is_integer(plain) or pat.is_boolean(plain) or pat.is_null(kind)
-    ):
-        raise DataError(f"column '{name}' has a type that cannot be {role}", path=path)
+    found = is_text(kind) or pat.is_integer(plain) or pat.is_boolean(plain) or pat.is_null(kind)
+    return bool(found)
 
 
 def check_attribute(field: pa.Field, role: str, path: str) -> None:
     """Refuse an attribute column that does not hold numbers, by name."""
     if not is_number(field.type):
-        raise DataError(f"the {role} column '{one_line(field.name)}' is not numeric", path=path)
+        name = one_line(field.name)
+        raise DataError(f"the {role} column '{name}' is not numeric", path=path, hint=AS_NUMBERS)
 
 
 def check_owner(field: pa.Field, path: str) -> None:
@@ -127,7 +155,8 @@ def check_owner(field: pa.Field, path: str) -> None:
     kind = field.type.value_type if pat.is_dictionary(field.type) else field.type
     if not (is_text(kind) or pat.is_integer(kind)):
         name = one_line(field.name)
-        raise DataError(f"the unit column '{name}' is neither text nor whole numbers", path=path)
+        message = f"the unit column '{name}' is neither text nor whole numbers"
+        raise DataError(message, path=path, hint=f"{AS_TEXT}; every row needs its unit")
 
 
 def as_float64(array: pa.Array) -> pa.Array:

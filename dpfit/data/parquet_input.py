@@ -9,6 +9,7 @@ from typing import IO, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as pat
 
 from dpfit.data.features import FeatureMap
 from dpfit.data.options import ReadOptions
@@ -16,7 +17,7 @@ from dpfit.data.parquet import ParquetPlan, read_parquet
 from dpfit.data.parquet_columns import (
     check_attribute,
     check_owner,
-    check_type,
+    check_types,
     is_number,
     is_text,
     nested_fault,
@@ -127,17 +128,35 @@ class ParquetInput:
 
     def _wide(self, fields: list[pa.Field], names: list[str], path: str) -> FeatureMap:
         matched = self._columns.match(names, path)
-        predicting = self._options.predicting
-        for column, position in zip(matched.feature_map.columns, matched.positions, strict=True):
-            check_type(fields[position], column.role, path, predicting=predicting)
+        found = zip(matched.feature_map.columns, matched.positions, strict=True)
+        roles = [(fields[position], column.role) for column, position in found]
+        check_types(roles, path, predicting=self._options.predicting)
         return matched.feature_map
 
     def _is_textual(self, field: pa.Field, path: str) -> bool:
         if not (is_text(field.type) or is_number(field.type)):
-            raise DataError("the label column is neither text nor numeric", path=path)
+            raise DataError(
+                "the label column is neither text nor numeric",
+                path=path,
+                hint="is it the right column? see --label; else write it as text or numbers",
+            )
         textual = is_text(field.type)
         if self._textual not in (None, textual):
             found, expected = ("text", "numbers") if textual else ("numeric", "text")
-            raise DataError(f"the labels are {found} where {expected} are expected", path=path)
+            message = f"the labels are {found} where {expected} are expected"
+            raise DataError(message, path=path, hint=self._label_hint(field))
         self._textual = textual
         return textual
+
+    def _label_hint(self, field: pa.Field) -> str:
+        """What to do where labels are of another kind than was declared, fitted or read before."""
+        options = self._options
+        if options.predicting:
+            return "compare the classes in the model file, and write the column as those are"
+        if options.labels is None and options.textual is None:
+            return "write the label column of all files alike"
+        if is_text(field.type):
+            return "declare the column's texts as the labels: --labels or the schema"
+        if pat.is_boolean(field.type):
+            return "true and false of Parquet count as 1 and 0: --labels 0,1"
+        return "declare the column's numbers as the labels: --labels or the schema"

@@ -14,7 +14,7 @@ from dpfit.data.delimited import delimiter_of
 from dpfit.data.encode import CellFault, CodedText, finite_numbers
 from dpfit.data.id_table import coded_ids, first_refused
 from dpfit.data.open import open_binary
-from dpfit.data.parquet_columns import as_float64, is_number, is_text
+from dpfit.data.parquet_columns import AS_NUMBERS, AS_TEXT, as_float64, is_number, is_text
 from dpfit.data.parquet_file import NOT_READABLE, damaged, fields_of, open_parquet, seekable
 from dpfit.data.pipeline import ordered_map
 from dpfit.data.rating_options import RatingOptions
@@ -174,9 +174,9 @@ def _check_type(field: pa.Field, role: str, path: str) -> None:
     name = f"the {role} column '{one_line(field.name)}'"
     plain = field.type.value_type if pat.is_dictionary(field.type) else field.type
     if role == "value" and not is_number(plain):
-        raise DataError(f"{name} is not numeric", path=path)
+        raise DataError(f"{name} is not numeric", path=path, hint=AS_NUMBERS)
     if role != "value" and not (is_text(plain) or pat.is_integer(plain)):
-        raise DataError(f"{name} holds neither texts nor whole numbers", path=path)
+        raise DataError(f"{name} holds neither texts nor whole numbers", path=path, hint=AS_TEXT)
 
 
 def _ids(array: pa.Array, what: str) -> CodedText:

@@ -117,6 +117,12 @@ def _listed(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"
 
 
+_NAMELESS = "give it a name in the header; without a header see --no-header"
+_NAMELESS_FIRST = (
+    "is it an index? pandas leaves it out by to_csv(index=False); else give it a name in the header"
+)
+
+
 def _header_names(first: Record, path: str) -> list[str]:
     try:
         names = [field.decode("utf-8").strip(" \t") for field in first.fields]
@@ -127,7 +133,12 @@ def _header_names(first: Record, path: str) -> list[str]:
     seen: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         if not name:
-            raise DataError(f"column {number} has no name", path=path, line=first.line)
+            raise DataError(
+                f"column {number} has no name",
+                path=path,
+                line=first.line,
+                hint=_NAMELESS_FIRST if number == 1 and len(names) > 1 else _NAMELESS,
+            )
         if name in seen:
             # The name itself stays unsaid: a missing header would make it a record's cell.
             message = f"columns {seen[name]} and {number} have the same name"

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dpfit.data.advice import Cause, advice, unknown_label
+from dpfit.data.advice import Cause, advice, text_advice, unknown_label
 from dpfit.data.attributes import AttributeColumn, offset_and_weight
 from dpfit.data.csv_records import Record, records
-from dpfit.data.features import FeatureColumn, FeatureMap, hashed_feature
+from dpfit.data.features import FeatureColumn, FeatureMap, hashed_feature, listed_names
 from dpfit.data.numbers import BadNumber, parse_number
 from dpfit.data.owners import EMPTY, HINT, OwnerColumn, coded
 from dpfit.data.rows import RowBlock
@@ -112,8 +112,33 @@ class _Cell:
         try:
             return parse_number(text)
         except BadNumber as bad:
-            cause = Cause.MISSING if empty else Cause.TEXT if bad.is_text else None
+            if bad.is_text and not empty:
+                raise self.fault_of_texts() from None
+            cause = Cause.MISSING if empty else None
             raise self.fault_of(column, position, str(bad), cause) from None
+
+    def fault_of_texts(self) -> DataError:
+        """All columns of numbers that hold text in this record, so that one look mends them."""
+        plan = self.plan
+        columns = zip(plan.feature_map.columns, plan.positions, strict=True)
+        found = [(c, at) for c, at in columns if c.role == "numeric" and self._is_text(at)]
+        names = [column.name for column, _ in found]
+        hint = text_advice(names, predicting=plan.predicting)
+        if len(found) == 1:
+            return self.fault(self.name_of(*found[0]), "is not a number", hint)
+        fields = [str(at + 1) for _, at in found]
+        more = f" and {len(fields) - 10} more" if len(fields) > 10 else ""
+        numbered = f"fields {', '.join(fields[:10])}{more}"
+        what = f"columns {listed_names(names)}" if plan.named else numbered
+        return self.fault(what, "are not numbers", hint)
+
+    def _is_text(self, position: int) -> bool:
+        text = self.number_text(position)
+        try:
+            parse_number(text)
+        except BadNumber as bad:
+            return bad.is_text and not _is_empty(text)
+        return False
 
 
 def _is_empty(text: bytes) -> bool:

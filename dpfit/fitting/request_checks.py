@@ -97,7 +97,10 @@ def _check_search(request: FitRequest, search: Search) -> None:
     if request.without_noise:
         raise UsageError("--tune needs noise: a run without it can be repeated at will")
     if request.unit is not None or request.max_rows_per_unit is not None:
-        raise UsageError("--tune scores rows, and so does not go with --unit")
+        raise UsageError(
+            "--tune scores rows, and so does not go with --unit",
+            hint="leave --tune out: default settings follow from public numbers",
+        )
     if request.printed:
         raise UsageError("--tune goes with --calibration exact only")
     if request.algorithm == "median-objective":

@@ -124,7 +124,11 @@ class FactSettler:
         elif base is None:
             base, origin = (0 if lowest == 0 and highest >= 0 else 1), Origin.ASSUMED
         if lowest < base and highest >= 0:
-            raise DataError(f"has a column before number {base}, the first", path=self._source)
+            raise DataError(
+                f"has a column before number {base}, the first",
+                path=self._source,
+                hint="columns that count from 0 need --index-base 0",
+            )
         self.index_base = base
         self._add("index_base", base, origin, "--index-base")
         self._settle_features(highest + 1 - base, layout)
@@ -151,7 +155,11 @@ class FactSettler:
             return
         said = self._declared.n_features
         if said is None and found < 1:
-            raise DataError("has no column with an entry", path=self._source)
+            raise DataError(
+                "has no column with an entry",
+                path=self._source,
+                hint="is it the right file? --n-features declares columns that may be empty",
+            )
         if said is not None and found > said:
             raise DataError(
                 "has a column beyond the declared --n-features",
@@ -198,7 +206,10 @@ class FactSettler:
         self._check_number(len(labels), loss)
         if positive is not None:
             if positive not in labels or len(labels) != _TWO:
-                raise UsageError("--positive-label is not one of two labels")
+                raise UsageError(
+                    "--positive-label is not one of two labels",
+                    hint="it names one of the --labels, spelt as there; more than two have none",
+                )
             labels = [label for label in labels if label != positive] + [positive]
         self._facts.add(PublicFact("labels", list(labels), origin, "--labels"))
         return tuple(labels)
@@ -245,7 +256,11 @@ class FactSettler:
                     hint="declare it with --target-range LOW HIGH",
                 )
             if loss == "poisson" and low < 0.0:
-                raise DataError("has a negative count", path=self._source)
+                raise DataError(
+                    "has a negative count",
+                    path=self._source,
+                    hint="is it the right column? --loss squared takes numbers below zero",
+                )
             bounds = (0.0, high) if loss == "poisson" else (low, high)
             origin = Origin.ASSUMED
         self._facts.add(PublicFact("target_range", list(bounds), origin, "--target-range"))
@@ -275,6 +290,10 @@ class FactSettler:
         if largest is None:
             largest, origin = found, Origin.ASSUMED
             if largest == 0.0:
-                raise DataError("gives every record the weight zero", path=self._source)
+                raise DataError(
+                    "gives every record the weight zero",
+                    path=self._source,
+                    hint="is it the right column? see --weight",
+                )
         self._facts.add(PublicFact("max_weight", largest, origin, "--max-weight"))
         return largest

@@ -5,9 +5,12 @@ from __future__ import annotations
 import gzip
 import re
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 SECRETS = ("7421", "Meier", "yes")  # stand in the files below, and in no message
@@ -30,6 +33,10 @@ FILES: dict[str, str | bytes] = {
     "wide.svm": "1 1:0.7421 5:1\n",
     "comma.svm": "1 1:0,7421\n",
     "text.csv": HEAD + NUMBERS + "1,Meier\n",
+    "texts.csv": "y,a,b,c\n" + "1,Meier,0.5,Meier\n0,Meier,0.5,Meier\n" * 30,
+    "many.csv": "y," + ",".join(f"t{i}" for i in range(12)) + "\n" + "1" + ",Meier" * 12 + "\n",
+    "index.csv": ",y,a\n" + "".join(f"{i},{i % 2},0.7421\n" for i in range(60)),
+    "nameless.csv": "y,,a\n" + "1,2,0.7421\n0,3,0.5\n" * 30,
     "missing.csv": HEAD + NUMBERS + "1,\n",
     "nan.csv": HEAD + NUMBERS + "1,NaN\n",
     "unlabelled.csv": HEAD + NUMBERS + ",0.7421\n",
@@ -132,7 +139,13 @@ MISTAKES = [
     fit("headless.csv --label y --no-header", 3, "not among", "its number, from 1"),
     fit("one.svm", 3, "the same in every record", "is it the right column?"),
     fit("one_two.svm --labels 0,1", 3, "not one of those declared", "correct --labels"),
-    fit("text.csv --label y", 3, "is not a number", "role = "),
+    fit("text.csv --label y", 3, "is not a number", 'role = "ignore"'),
+    fit("text.csv --label y -q", 3, "is not a number", 'role = "hashed" with --hash-bits'),
+    fit("texts.csv --label y", 3, "2: columns 'a', 'c' are not numbers", 'role = "hashed" (with'),
+    fit("many.csv --label y", 3, "'t9' and 2 more are not numbers", "give each"),
+    fit("texts.csv --label 1 --no-header", 3, "1: fields 2, 3, 4 are not numbers", "give each"),
+    fit("index.csv --label y", 3, "column 1 has no name", "to_csv(index=False)"),
+    fit("nameless.csv --label y", 3, "column 2 has no name", "give it a name"),
     fit("missing.csv --label y", 3, "is empty", "see --missing zero"),
     fit("nan.csv --label y", 3, "is not finite", "see --missing zero"),
     fit("unlabelled.csv --label y", 3, "the label is empty", "is --label the right column?"),
@@ -213,6 +226,47 @@ def test_every_mistake(newcomer: Any) -> None:
         if not fine:
             wrong.append(f"{mistake.command}\n{outcome.status}\n{outcome.err}")
     assert not wrong, "\n".join(wrong)
+
+
+TYPES: dict[str, tuple[list[object], str, str, str]] = {
+    "when": ([date(2020, 1, 1), date(2020, 1, 2)] * 30, "--label y", "not numeric", "levels"),
+    "who": ([1.0, None] * 30, "--label y --unit who", "neither text nor whole", ".astype(str)"),
+    "day": ([date(2020, 1, 1)] * 60, "--label y --unit day", "neither text nor", ".astype(str)"),
+    "heavy": (["Meier"] * 60, "--label y --weight heavy", "not numeric", "write the column as"),
+    "sick": ([True, False] * 30, "--label sick --labels no,yes", "numeric where", "--labels 0,1"),
+    "kind": (
+        ["a", "b"] * 30,
+        "--label kind --labels 0,1",
+        "text where numbers",
+        "the column's texts",
+    ),
+    "born": ([date(2020, 1, 1)] * 60, "--label born", "neither text nor numeric", "see --label"),
+}
+
+
+@pytest.mark.parametrize("column", TYPES)
+def test_types_of_parquet(dpfit: Any, column: str) -> None:
+    """What a typed column cannot be, and how to write it instead."""
+    values, options, said, hint = TYPES[column]
+    table = pa.table({"y": [0, 1] * 30, "a": [0.7421] * 60, column: values})
+    pq.write_table(table, "t.parquet")
+    units = ("--max-rows-per-unit", "2") if "--unit" in options else ()
+    budget = ("--eps", "4", "--delta", "0.001")
+    ended = dpfit.here("fit", "t.parquet", *options.split(), *units, *budget)
+    assert ended.status == 3
+    first, second = ended.err.splitlines()
+    assert said in first
+    assert second.startswith("hint: ")
+    assert hint in second
+    assert not any(secret in ended.err for secret in SECRETS)
+
+
+def test_all_texts_of_parquet_at_once(dpfit: Any) -> None:
+    """Not one a run."""
+    texts = {name: ["Meier"] * 60 for name in ("job", "town")}
+    pq.write_table(pa.table({"y": [0, 1] * 30, "a": [0.5] * 60, **texts}), "t.parquet")
+    ended = dpfit.here("fit", "t.parquet", "--label", "y", "--eps", "4", "--delta", "0.001")
+    assert "columns 'job', 'town' are not numeric" in ended.err
 
 
 def test_the_table_is_long_enough() -> None:

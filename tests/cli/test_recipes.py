@@ -7,7 +7,6 @@ import grp
 import importlib.util
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
@@ -23,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "man" / "sections" / "dpfit-recipes.7.roff").read_text(encoding="ascii")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
+EPSILONS = ["0.5", "1", "2", "4"]
 BASH = ("bash", "-euo", "pipefail", "-c")
 ESCAPES = {r"\-": "-", r"\(aq": "'", r"\(ha": "^", r"\e": "\\"}
 
@@ -57,26 +57,14 @@ def here(lines: str, folder: Path) -> str:
     return re.sub("/srv/(people|income)", str(folder), lines).replace("-g analysts", f"-g {group}")
 
 
-def people(folder: Path, rows: int = 1000) -> None:
-    """The table that the recipes share."""
-    chance = random.Random(5)
-    with open(folder / "people.csv", "w", encoding="utf-8") as stream:
-        stream.write("name,age,hours,job,region,income\n")
-        for row in range(rows):
-            job = chance.choice(["clerk", "farmer", "nurse", "teacher", "pilot"])
-            region = chance.choice(["east", "north", "south", "west"])
-            age, hours = chance.randint(18, 90), chance.randint(0, 60)
-            income = "over50k" if hours + chance.randint(0, 40) > 55 else "upto50k"
-            stream.write(f"person{row},{age},{hours},{job},{region},{income}\n")
-
-
 class Cook:
     """Runs recipes in one folder, which has people.csv and its schema."""
 
     def __init__(self, dpfit: Any, shell: Any) -> None:
         self.dpfit = dpfit
         self._shell = shell
-        people(dpfit.folder)
+        (table,) = recipes()["DESCRIPTION"]
+        self(table)
         schema, _, _ = recipes()["A TABLE WITH CATEGORIES"][0].partition("dpfit ")
         self(schema)
 
@@ -112,12 +100,24 @@ def cook(dpfit: Any, shell: Any) -> Cook:
 def test_no_recipe_goes_untested() -> None:
     """Each section with lines to copy has its test below."""
     assert [*recipes()] == [
+        "DESCRIPTION",
         "A TABLE WITH CATEGORIES",
         "CHOOSING EPSILON",
         "A CRON JOB WITH A CAP FOR THE YEAR",
         "A PIPELINE FROM DUCKDB",
         "TWO TEAMS, ONE LEDGER",
     ]
+
+
+def test_the_table_that_they_share(cook: Cook) -> None:
+    """The rows and columns that the page says, every level, and both classes often."""
+    head, *rows = cook.dpfit.read("people.csv").decode().splitlines()
+    assert head == "name,age,hours,job,region,income"
+    columns = list(zip(*(row.split(",") for row in rows), strict=True))
+    assert len(rows) == len(set(columns[0])) == 1000
+    assert {*columns[3]} == {"clerk", "farmer", "nurse", "teacher", "pilot"}
+    assert {*columns[4]} == {"east", "north", "south", "west"}
+    assert 300 < columns[5].count("over50k") < 700
 
 
 def test_a_table_with_categories(cook: Cook) -> None:
@@ -137,7 +137,7 @@ def test_choosing_epsilon(cook: Cook) -> None:
     """Four charges and noises that fall; a page; nothing spent, and no ledger begun."""
     (block,) = recipes()["CHOOSING EPSILON"]
     printed = cook(block)
-    assert re.findall(r"epsilon ([\d.]+)", printed) == ["0.5", "1", "2", "4"]
+    assert re.findall(r"epsilon ([\d.]+)", printed) == EPSILONS
     noise = [float(text) for text in re.findall(r"noise +column means ([\d.]+)", printed)]
     assert len(noise) == 4
     assert noise == sorted(noise, reverse=True)
@@ -282,7 +282,9 @@ def test_readme_recipes(cook: Cook) -> None:
     assert len(blocks) == 4  # the crontab is run by test_readme
     printed = [cook(block) for block in blocks]
     assert printed[0] == ""
-    assert printed[1].count("noise   ") == 4
+    assert re.findall(r"^  charge .* epsilon ([\d.]+)", printed[1], re.MULTILINE) == EPSILONS
+    assert len(re.findall(r"^  noise ", printed[1], re.MULTILINE)) == 4
+    assert len(printed[1].splitlines()) == 8  # and no settings among them
     assert "status 4\n" in printed[3]
     assert {"plan.html", "piped.model.json", "north.model.json"} <= cook.dpfit.names()
     assert "south.model.json" not in cook.dpfit.names()

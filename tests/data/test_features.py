@@ -129,3 +129,22 @@ def test_hashing_is_stable_and_public() -> None:
 
 
 GOLDEN = [169074, 520919, 1032695]
+
+
+@pytest.mark.parametrize(
+    ("role", "said", "hint"),
+    [
+        ("categorical", "columns 'a', 'c' are categorical but have no levels", "their levels"),
+        ("hashed", "columns 'a', 'c' are hashed but have no hash size", "--hash-bits"),
+    ],
+)
+def test_all_columns_without_a_size_are_named(role: str, said: str, hint: str) -> None:
+    """At once, as texts are; one alone is spoken of as one."""
+    roles = {name: ColumnRole(role) for name in ("a", "c")}
+    with pytest.raises(UsageError) as caught:
+        FeatureMap.build(["a", "b", "c", "y"], roles, "y", None)
+    assert caught.value.message == said
+    assert hint in str(caught.value.hint)
+    with pytest.raises(UsageError) as caught:
+        FeatureMap.build(["a", "b", "y"], {"a": ColumnRole(role)}, "y", None)
+    assert caught.value.message.startswith(f"column 'a' is {role} but has no ")
