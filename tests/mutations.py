@@ -2229,6 +2229,48 @@ FAULTS = [
         'document["private"] is True',
         "tests/estimators/test_tune.py",
     ),
+    Fault(
+        "an encoder that counts passes for one that is told all",
+        "estimators/learning_steps.py",
+        "isinstance(step.categories, str) or counts",
+        "isinstance(step.categories, str)",
+        "tests/estimators/test_searches.py",
+    ),
+    Fault(
+        "steps that learn hide in those around them",
+        "estimators/learning_steps.py",
+        "    for inner, one in inside:",
+        "    for inner, one in ():",
+        "tests/estimators/test_searches.py",
+    ),
+    Fault(
+        "a function that looks at cells passes for names of columns",
+        "estimators/learning_steps.py",
+        "callable(columns) and type(columns) is not make_column_selector",
+        "False",
+        "tests/estimators/test_searches.py",
+    ),
+    Fault(
+        "a ledger becomes unbounded without a word",
+        "estimators/privacy_statement.py",
+        '"" if ledger is None else',
+        '"" if True else',
+        "tests/estimators/test_parameters.py",
+    ),
+    Fault(
+        "single ratings are protected for users without a word",
+        "estimators/matrix_completer.py",
+        "n_items == _LONG_WIDTH:",
+        "False:",
+        "tests/estimators/test_matrix_completer.py",
+    ),
+    Fault(
+        "an uncharged fit passes for one of which nothing is known",
+        "estimators/linear.py",
+        "False if ledger is None else ledger.path",
+        "None if ledger is None else ledger.path",
+        "tests/estimators/test_same_as_command_line.py",
+    ),
 ]
 
 
