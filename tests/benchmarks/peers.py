@@ -114,7 +114,7 @@ class Programs:
             Peer("scikit-learn SGD", "no", "sparse", self._model("sgd", "learn")),
             Peer("scikit-learn saga", "no", "sparse", self._model("saga", "learn")),
             Peer("diffprivlib", pure, "dense", self._model("diffprivlib", "diffprivlib")),
-            Peer("OpenDP noise, DP-GD", both, "sparse", self._model("opendp", "opendp")),
+            Peer("OpenDP noise in DP-GD", both, "sparse", self._model("opendp", "opendp")),
             Peer("NumPy DP-GD", both, "sparse", self._model("numpy_gd", "learn")),
             Peer("NumPy DP-SGD", both, "sparse", self._model("numpy_sgd", "learn")),
             Peer("NumPy DP-FW", both, "sparse", self._model("numpy_fw", "learn")),
